@@ -1,0 +1,44 @@
+//! What a program and a service may do.
+//!
+//! fencepost runs two kinds of code, one for each side of a connection, because that is how the real
+//! ones are written:
+//!
+//! * a lock **recipe** (and the client around it) is an `async fn` over a [`Host`]: it reads its own
+//!   clocks, sleeps, draws, connects and [calls](Calls), spawns tasks, and notes what it believes;
+//! * a lock **service** is a [`Service`]: a state machine that reacts to messages and timers and puts
+//!   its effects into a [`Context`].
+//!
+//! Neither can learn the true time: [`SimTime`] belongs to the kernel and to the checkers, and no
+//! method of `Host` or `Context` returns it.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`time`] | true time, the clocks' readings, durations |
+//! | [`ids`] | nodes, attempts, connections, calls, servers |
+//! | [`ratio`] | parts per million |
+//! | [`program`] | `Host`, `Calls`, `Connection`, `Task`, program points |
+//! | [`join`] | waiting for two things: `first` and `all` |
+//! | [`span`] | durations that are drawn anew each time |
+//! | [`service`] | `Service`, `Context`, `Effect`, `Domain` |
+//! | [`disk`] | what survives a crash |
+//! | [`digest`] | the stable fold behind every trace hash |
+
+pub mod digest;
+pub mod disk;
+pub mod ids;
+pub mod join;
+pub mod program;
+pub mod ratio;
+pub mod service;
+pub mod span;
+pub mod time;
+
+pub use digest::{Digest, Fold};
+pub use disk::Disk;
+pub use ids::{AttemptId, CallId, ConnId, NodeId, Operation, Origin, Part, Point, Server, TimerId};
+pub use join::{Either, all, first};
+pub use program::{CallError, Calls, ConnectError, Connection, Cue, Host, Purpose, Request, Stage, Task};
+pub use ratio::Ppm;
+pub use service::{Context, Domain, Effect, Never, Service};
+pub use span::Span;
+pub use time::{Deadline, Duration, MonoTime, SimTime, WallTime, nanos};

@@ -1,0 +1,216 @@
+//! Durations that are drawn anew each time they are spent: latencies, think times, retry delays.
+//!
+//! Sampling is a pure function of 64-bit words, in integers only: `ln` and `exp` differ in their last
+//! bit between maths libraries, and one bit is another run. Logarithms and powers of two are computed
+//! in fixed point by squaring and by square roots, exact to about one part in 2^30.
+
+use crate::time::{Duration, nanos};
+
+/// A duration, or a distribution of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Span {
+    /// Always the same.
+    Fixed(Duration),
+    /// Uniform from `from` to `to`, both included, to the nanosecond.
+    Uniform {
+        /// The shortest.
+        from: Duration,
+        /// The longest.
+        to: Duration,
+    },
+    /// Exponential.
+    Exponential {
+        /// The mean.
+        mean: Duration,
+    },
+    /// Pareto: `P(longer than x) = (min / x)^alpha`, cut off at `cap`.
+    Pareto {
+        /// The shortest.
+        min: Duration,
+        /// The tail's exponent, in thousandths: 1,200 for 1.2. Never zero.
+        alpha_milli: u32,
+        /// No draw is longer.
+        cap: Duration,
+    },
+}
+
+impl Span {
+    /// Draws one, taking words from `word`. A fixed span takes none.
+    ///
+    /// # Panics
+    /// If a uniform span's `from` is after its `to`; the scenario loader refuses such spans.
+    pub fn sample(&self, word: impl FnMut() -> u64) -> Duration {
+        Duration::from_nanos(self.sample_nanos(word))
+    }
+
+    /// The longest that can be drawn, if there is a bound.
+    #[must_use]
+    pub const fn longest(&self) -> Option<Duration> {
+        match self {
+            Self::Fixed(duration) => Some(*duration),
+            Self::Uniform { to, .. } => Some(*to),
+            Self::Exponential { .. } => None,
+            Self::Pareto { cap, .. } => Some(*cap),
+        }
+    }
+
+    fn sample_nanos(&self, mut word: impl FnMut() -> u64) -> u64 {
+        match *self {
+            Self::Fixed(duration) => nanos(duration),
+            Self::Uniform { from, to } => uniform(nanos(from), nanos(to), word),
+            Self::Exponential { mean } => {
+                // -ln u = -log2 u * ln 2, ln 2 in 32 fractional bits.
+                let minus_ln = (u128::from(minus_log2(word())) * LN_2) >> FRACTION;
+                scale(nanos(mean), minus_ln)
+            }
+            Self::Pareto { min, alpha_milli, cap } => {
+                let exponent = u128::from(minus_log2(word())) * 1_000 / u128::from(alpha_milli);
+                let whole = u32::try_from(exponent >> FRACTION).unwrap_or(u32::MAX);
+                let factor = exp2_fraction((exponent & MASK) as u64);
+                let drawn = if whole >= 62 { u64::MAX } else { scale(nanos(min), factor << whole) };
+                drawn.min(nanos(cap))
+            }
+        }
+    }
+}
+
+/// Uniform in `from..=to`, without bias: multiply, and reject the few low products that would favour
+/// some values.
+///
+/// # Panics
+/// If `from > to`.
+pub fn uniform(from: u64, to: u64, mut word: impl FnMut() -> u64) -> u64 {
+    let Some(count) = to.checked_sub(from).expect("from is not after to").checked_add(1) else { return word() };
+    let reject_below = count.wrapping_neg() % count;
+    loop {
+        let product = u128::from(word()) * u128::from(count);
+        if product as u64 >= reject_below {
+            return from + (product >> 64) as u64;
+        }
+    }
+}
+
+const FRACTION: u32 = 32;
+const MASK: u128 = (1 << FRACTION) - 1;
+/// ln 2 in 32 fractional bits: 0.693147180559945.
+const LN_2: u128 = 2_977_044_472;
+/// `ROOTS[i]` is 2^(2^-(i+1)) in 63 fractional bits, each the square root of the one before.
+const ROOTS: [u128; FRACTION as usize] = {
+    let mut roots = [0; FRACTION as usize];
+    let mut previous: u128 = 2 << 63;
+    let mut i = 0;
+    while i < roots.len() {
+        previous = (previous << 63).isqrt();
+        roots[i] = previous;
+        i += 1;
+    }
+    roots
+};
+
+/// `value * factor`, the factor in 32 fractional bits; saturates.
+fn scale(value: u64, factor: u128) -> u64 {
+    u64::try_from((u128::from(value)).saturating_mul(factor) >> FRACTION).unwrap_or(u64::MAX)
+}
+
+/// `-log2 u` in 32 fractional bits, for `u = (word + 1) / 2^64`.
+fn minus_log2(word: u64) -> u64 {
+    let n = u128::from(word) + 1;
+    let whole = n.ilog2();
+    // The mantissa in 63 fractional bits, in [1, 2): squaring doubles its logarithm, and each time
+    // it passes 2 the next bit of the logarithm is a one.
+    let mut mantissa: u128 = if whole >= 63 { n >> (whole - 63) } else { n << (63 - whole) };
+    let mut fraction = 0_u64;
+    for _ in 0..FRACTION {
+        mantissa = (mantissa * mantissa) >> 63;
+        fraction <<= 1;
+        if mantissa >= 2 << 63 {
+            mantissa >>= 1;
+            fraction |= 1;
+        }
+    }
+    (64 << FRACTION) - ((u64::from(whole) << FRACTION) | fraction)
+}
+
+/// `2^(fraction / 2^32)` in 32 fractional bits, in [1, 2).
+fn exp2_fraction(fraction: u64) -> u128 {
+    let mut power: u128 = 1 << 63;
+    for (i, root) in ROOTS.iter().enumerate() {
+        if fraction >> (FRACTION as usize - 1 - i) & 1 == 1 {
+            power = (power * root) >> 63;
+        }
+    }
+    power >> (63 - FRACTION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word stream for tests: splitmix64.
+    fn words() -> impl FnMut() -> u64 {
+        let mut state = 0_u64;
+        move || {
+            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            z ^ (z >> 31)
+        }
+    }
+
+    fn draws(span: Span, count: usize) -> Vec<u64> {
+        let mut word = words();
+        (0..count).map(|_| nanos(span.sample(&mut word))).collect()
+    }
+
+    #[test]
+    fn logarithms_and_powers_of_two_are_exact_at_whole_numbers() {
+        assert_eq!(minus_log2(u64::MAX), 0);
+        assert_eq!(minus_log2((1 << 63) - 1), 1 << FRACTION);
+        assert_eq!(minus_log2(0), 64 << FRACTION);
+        assert_eq!(exp2_fraction(0), 1 << FRACTION);
+        // The square root of two, in 32 fractional bits.
+        assert_eq!(exp2_fraction(1 << 31), 6_074_000_999);
+    }
+
+    #[test]
+    fn a_uniform_span_reaches_both_ends_and_no_further() {
+        let all = draws(Span::Uniform { from: Duration::from_nanos(3), to: Duration::from_nanos(6) }, 1_000);
+        assert_eq!((all.iter().min(), all.iter().max()), (Some(&3), Some(&6)));
+    }
+
+    #[test]
+    fn the_whole_range_of_words_is_uniform_too() {
+        assert_eq!(uniform(0, u64::MAX, || 42), 42);
+    }
+
+    #[test]
+    fn an_exponential_span_has_its_mean() {
+        let all = draws(Span::Exponential { mean: Duration::from_millis(1) }, 100_000);
+        let mean = all.iter().sum::<u64>() / 100_000;
+        assert!((990_000..1_010_000).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn a_pareto_span_has_its_tail() {
+        let span = Span::Pareto { min: Duration::from_millis(5), alpha_milli: 500, cap: Duration::from_secs(60) };
+        let all = draws(span, 100_000);
+        assert!(all.iter().all(|d| (5_000_000..=60_000_000_000).contains(d)));
+        // P(longer than 9.9 s) = (5 ms / 9.9 s)^0.5 = 2.25 %.
+        let long = all.iter().filter(|d| **d > 9_900_000_000).count();
+        assert!((2_100..2_400).contains(&long), "{long}");
+    }
+
+    #[test]
+    fn sampling_is_written_down() {
+        // Golden: a change here changes the meaning of every seed.
+        let span = |s| draws(s, 3);
+        let ms = Duration::from_millis;
+        assert_eq!(span(Span::Uniform { from: ms(200), to: ms(400) }), [376_662_162, 286_305_599, 205_286_754]);
+        assert_eq!(span(Span::Exponential { mean: ms(10) }), [1_240_781, 8_404_228, 36_331_128]);
+        assert_eq!(
+            span(Span::Pareto { min: ms(20), alpha_milli: 1_200, cap: ms(60_000) }),
+            [22_178_663, 40_289_249, 412_949_918]
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! What a scripted client does: the steps between the start of a run and its end.
+//!
+//! A script is plain data. It says nothing of the lock: the same script is played against every
+//! recipe. [`client`](crate::client) plays it.
+
+use host::{Cue, Duration, Point, Span};
+use spec::{ObjectName, Policy};
+
+/// One client's program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Script {
+    /// The steps of one round, in order.
+    pub steps: Vec<Step>,
+    /// Whether and how the client looks at its clock before each operation.
+    pub policy: Policy,
+    /// How many rounds it goes through.
+    pub rounds: Rounds,
+    /// What it does after a denied attempt.
+    pub retry: Retry,
+    /// How long it waits for an answer from the resource.
+    pub call_timeout: Duration,
+}
+
+/// How often a script is played.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rounds {
+    /// So many times. A round that ends early counts too.
+    Times(u32),
+    /// Until the run ends.
+    Forever,
+}
+
+/// What follows a denied attempt to acquire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retry {
+    /// How long to wait before the next attempt.
+    pub delay: Span,
+    /// How many attempts to make after the first. `None`: as many as it takes.
+    pub times: Option<u32>,
+}
+
+impl Retry {
+    /// 200 to 400 ms between attempts, without end: the common advice of a fixed delay plus jitter.
+    pub const DEFAULT: Self =
+        Self { delay: Span::Uniform { from: Duration::from_millis(200), to: Duration::from_millis(400) }, times: None };
+}
+
+/// One step. A step that is denied, refused or times out ends the round, and what is held is released.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Take the lock, trying again as [`Retry`] says for at most `wait` (`None`: without limit;
+    /// zero: one attempt).
+    Acquire {
+        /// How long to keep trying.
+        wait: Option<Duration>,
+    },
+    /// Look at the clock, as the policy says.
+    Check,
+    /// Extend the lease, to `by` from now (`None`: to the lock's TTL).
+    Extend {
+        /// The new length of the lease.
+        by: Option<Duration>,
+    },
+    /// Give the lock back.
+    Release,
+    /// Read the guarded object.
+    Read {
+        /// Its name.
+        object: ObjectName,
+    },
+    /// Write the guarded object, based on the version that was last read (or blindly, if none was).
+    Write {
+        /// Its name.
+        object: ObjectName,
+    },
+    /// Do something that takes a while.
+    Sleep(Span),
+    /// Wait for an instant of the run or for another client's milestone.
+    Await(Cue),
+    /// Keep the lock until one's own deadline.
+    Hold,
+    /// Play some steps several times.
+    Repeat {
+        /// How many times.
+        times: u32,
+        /// Which steps.
+        steps: Vec<Step>,
+    },
+}
+
+/// The milestones that every client passes, whatever its lock. Faults start and end at them.
+pub mod points {
+    use super::Point;
+
+    /// The client's program begins.
+    pub const STARTED: Point = Point("started");
+    /// It begins to ask for the lock.
+    pub const ATTEMPTING: Point = Point("attempting");
+    /// The service makes it the owner (the client does not know yet).
+    pub const OWNER: Point = Point("owner");
+    /// It takes the lock to be its own.
+    pub const GRANTED: Point = Point("granted");
+    /// It was told no.
+    pub const DENIED: Point = Point("denied");
+    /// It got no clear answer.
+    pub const FAILED: Point = Point("failed");
+    /// It looked at its clock and found the lease good (a naive client passes this without looking).
+    pub const CHECKED: Point = Point("checked");
+    /// After the last check before a read, and before the read is sent.
+    pub const ABOUT_TO_READ: Point = Point("about-to-read");
+    /// The read's answer is there.
+    pub const READ_DONE: Point = Point("read-done");
+    /// After the last check before a write, and before the write is sent.
+    pub const ABOUT_TO_WRITE: Point = Point("about-to-write");
+    /// The resource accepts its write (the client does not know yet).
+    pub const WRITE_APPLIED: Point = Point("write-applied");
+    /// The resource refuses one of its operations (the client does not know yet).
+    pub const REFUSED: Point = Point("refused");
+    /// It is about to extend its lease.
+    pub const RENEWING: Point = Point("renewing");
+    /// The lease is extended.
+    pub const RENEWED: Point = Point("renewed");
+    /// The lease could not be extended.
+    pub const RENEWAL_FAILED: Point = Point("renewal-failed");
+    /// Its acting task has learnt that the lock is lost.
+    pub const TOLD_OF_LOSS: Point = Point("told-of-loss");
+    /// It is about to release.
+    pub const RELEASING: Point = Point("releasing");
+    /// The release is confirmed.
+    pub const RELEASED: Point = Point("released");
+    /// The release was refused or not answered.
+    pub const RELEASE_REFUSED: Point = Point("release-refused");
+    /// Its section is over.
+    pub const ENDED: Point = Point("ended");
+
+    /// All of them.
+    pub const ALL: &[Point] = &[
+        STARTED,
+        ATTEMPTING,
+        OWNER,
+        GRANTED,
+        DENIED,
+        FAILED,
+        CHECKED,
+        ABOUT_TO_READ,
+        READ_DONE,
+        ABOUT_TO_WRITE,
+        WRITE_APPLIED,
+        REFUSED,
+        RENEWING,
+        RENEWED,
+        RENEWAL_FAILED,
+        TOLD_OF_LOSS,
+        RELEASING,
+        RELEASED,
+        RELEASE_REFUSED,
+        ENDED,
+    ];
+}

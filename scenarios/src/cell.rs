@@ -1,0 +1,331 @@
+//! What a scenario file means, once read: plain, checked data with every name resolved.
+//!
+//! A *cell* is one combination of the matrix's options: one world, one plan of faults, one set of
+//! expectations. The loader makes cells; the runner plays them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use host::{Cue, Duration, Operation, Part, Point, Ppm, Span};
+use models::guard::Guard;
+use models::lock::Lock;
+use models::script::Script;
+use spec::{Assumption, Property};
+
+/// A scenario file, read and checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name: kebab-case, the file's stem in the catalogue.
+    pub name: String,
+    /// One line for `list`.
+    pub title: String,
+    /// Where the claim comes from.
+    pub source: Vec<String>,
+    /// Argument and residue.
+    pub note: Option<String>,
+    /// The text as it was read, so that a trace can carry it.
+    pub text: Arc<str>,
+    /// How many seeds the file asks for.
+    pub seeds: u64,
+    /// The matrix's axes, `lock` first, then in alphabetical order.
+    pub axes: Vec<Axis>,
+    /// Every combination, in the order of the axes (the last runs fastest).
+    pub cells: Vec<Cell>,
+}
+
+/// One axis of the matrix.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// Its name, or the path that it sets.
+    pub name: String,
+    /// The labels of its options, in the file's order.
+    pub options: Vec<String>,
+}
+
+/// One combination: a whole world.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The option chosen on each axis but the lock's, in the order of the axes.
+    pub params: Vec<(String, String)>,
+    /// The lock.
+    pub lock: Lock,
+    /// True time at which the run ends at the latest.
+    pub horizon: Duration,
+    /// The lease's length. `None`: no expiry.
+    pub ttl: Option<Duration>,
+    /// Latencies and timeouts.
+    pub network: Network,
+    /// Clock settings of nodes that have any, by name.
+    pub nodes: BTreeMap<String, NodeSettings>,
+    /// The guarded resource.
+    pub resource: Resource,
+    /// The clients, in the order of their names.
+    pub clients: Vec<Client>,
+    /// The instants for which scripts wait; a script's `Await` holds the index.
+    pub cues: Vec<(Cue, When)>,
+    /// What goes wrong, in the order of the faults' names.
+    pub faults: Vec<Fault>,
+    /// What must be true. Properties that no entry names must hold.
+    pub expectations: BTreeMap<Property, Expectation>,
+    /// The assumptions that must be broken, if an entry says.
+    pub outside: Option<Vec<Assumption>>,
+}
+
+/// Latencies and timeouts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// One way between a client and a lock server.
+    pub client_server: Span,
+    /// One way between a client and the resource.
+    pub client_resource: Span,
+    /// One way between two lock servers.
+    pub server_server: Span,
+    /// How long a client waits for an answer.
+    pub call_timeout: Duration,
+}
+
+/// A node's clocks from the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NodeSettings {
+    /// By how much they run fast.
+    pub rate: Ppm,
+    /// By how much the wall clock is ahead, in ns.
+    pub wall_offset: i64,
+}
+
+/// The guarded resource.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Resource {
+    /// Its check.
+    pub guard: Guard,
+}
+
+/// A client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Client {
+    /// Its name: the table's, or `NAME-1` and so on with `count`.
+    pub name: String,
+    /// What it does.
+    pub script: Script,
+}
+
+/// A node, or a role that is resolved when the fault fires.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NodeRef {
+    /// That one.
+    Named(String),
+    /// Whoever reached the fault's milestone.
+    Holder,
+}
+
+/// One thing that goes wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Its name in the file.
+    pub name: String,
+    /// What.
+    pub what: What,
+    /// When it begins.
+    pub when: When,
+    /// How long it lasts.
+    pub lasts: Lasts,
+}
+
+/// What goes wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// The process stands still; its clocks run on.
+    Pause(Vec<NodeRef>),
+    /// The machine sleeps: the monotonic clock stands still.
+    MachineSleep(Vec<NodeRef>),
+    /// The virtual machine is stopped: all clocks stand still.
+    VmStop(Vec<NodeRef>),
+    /// The process dies; its connections are reset.
+    Kill(Vec<NodeRef>),
+    /// The machine loses power: silence, and what was not synced is lost.
+    PowerOff(Vec<NodeRef>),
+    /// One part of a process hangs while the others live.
+    Stall {
+        /// Whose.
+        node: NodeRef,
+        /// Which part.
+        part: Part,
+    },
+    /// Periodic short pauses.
+    Throttle {
+        /// Whose.
+        node: NodeRef,
+        /// For how long it runs each time.
+        run: Duration,
+        /// For how long it stands each time.
+        stop: Duration,
+    },
+    /// The wall clock is set.
+    StepClock {
+        /// Whose.
+        node: Vec<NodeRef>,
+        /// By how many ns.
+        by: i64,
+    },
+    /// All clocks of the machine run at another rate.
+    ClockRate {
+        /// Whose.
+        node: Vec<NodeRef>,
+        /// At which.
+        rate: Ppm,
+    },
+    /// Nothing passes.
+    Cut {
+        /// Between which nodes.
+        link: Link,
+        /// What becomes of the bytes that meet it.
+        held: Held,
+    },
+    /// Everything takes longer.
+    Slow {
+        /// Between which nodes.
+        link: Link,
+        /// By how much.
+        by: Span,
+    },
+    /// All connections between the nodes are reset.
+    Reset(Link),
+    /// One message (or each that matches) is lost, and its connection with it.
+    Drop(MessageMatch),
+    /// One message (or each that matches) takes longer.
+    Delay {
+        /// Which.
+        message: MessageMatch,
+        /// By how much.
+        by: Span,
+    },
+}
+
+/// The nodes between which a link fault acts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// Both ways between any of the one and any of the other.
+    Between(Vec<NodeRef>, Vec<NodeRef>),
+    /// Only what the first send to the second.
+    OneWay {
+        /// The senders.
+        from: Vec<NodeRef>,
+        /// The receivers.
+        to: Vec<NodeRef>,
+    },
+}
+
+/// What becomes of bytes that meet a cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Held {
+    /// They are lost, and nothing later on that direction of the connection arrives.
+    #[default]
+    Dropped,
+    /// They are delivered after the cut heals.
+    Linger,
+}
+
+/// Which messages a message fault acts on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MessageMatch {
+    /// Requests, replies or pushes.
+    pub direction: Direction,
+    /// Of this operation.
+    pub operation: Operation,
+    /// Of these clients.
+    pub of: Vec<NodeRef>,
+    /// At this server; `None`: at any.
+    pub server: Option<NodeRef>,
+    /// The how-manieth (from 1); `None`: every.
+    pub nth: Option<u32>,
+}
+
+/// Which way a message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From client to server.
+    Request,
+    /// From server to client, in answer.
+    Reply,
+    /// From server to client, unasked.
+    Push,
+}
+
+/// A moment of the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum When {
+    /// An instant of true time.
+    At(Duration),
+    /// So long after a client reaches a milestone.
+    Milestone(Milestone),
+    /// Again and again.
+    Every {
+        /// First at this instant.
+        at: Duration,
+        /// Then after each such interval.
+        every: Duration,
+        /// So many times in all; `None`: to the end.
+        times: Option<u32>,
+    },
+}
+
+/// A named moment of a client's life.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Milestone {
+    /// Whose; `None`: whoever gets there first.
+    pub client: Option<String>,
+    /// Where.
+    pub point: Point,
+    /// The how-manieth time, from 1.
+    pub nth: u32,
+    /// How long after.
+    pub plus: Duration,
+}
+
+/// How long a fault lasts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Lasts {
+    /// It is an instant.
+    Instant,
+    /// So long. For a kill: until the restart. Drawn anew each time it strikes.
+    For(Span),
+    /// Until that moment.
+    Until(When),
+    /// To the end of the run.
+    ToTheEnd,
+}
+
+/// What must be true of one property in one cell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expectation {
+    /// How often it is broken.
+    pub expected: Expected,
+    /// Why no twin repairs it, or why no claim is made.
+    pub because: Option<String>,
+}
+
+/// How often a property is broken, over the seeds of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expected {
+    /// In every seed.
+    Always,
+    /// In at least one seed.
+    Broken,
+    /// In none.
+    Holds,
+    /// No claim is made.
+    Free,
+}
+
+impl Expected {
+    /// Its name in scenario files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::Broken => "broken",
+            Self::Holds => "holds",
+            Self::Free => "free",
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Scenario files, their loader and the runner.
+
+pub mod cell;

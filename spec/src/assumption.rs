@@ -1,0 +1,47 @@
+//! What a lock had been promised by its environment, and whether it got it.
+
+/// One promise that a lock may rest on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Assumption {
+    /// No holder stands still past its own deadline.
+    PauseWithinValidity,
+    /// No lock server's clock runs faster against a holder's than the drift allowance covers.
+    RateWithinDrift,
+    /// No clock on which a live lease is counted is stepped.
+    NoStep,
+    /// A lock server that lost its memory stays out for longer than the longest TTL.
+    DelayedRestart,
+    /// A lock server's disk keeps what it was told to keep.
+    SyncedDisk,
+    /// No failover loses a grant.
+    NoLossyFailover,
+    /// The guarded resource compares tokens.
+    ResourceChecksTokens,
+}
+
+impl Assumption {
+    /// All of them, in the order of reports.
+    pub const ALL: [Self; 7] = [
+        Self::PauseWithinValidity,
+        Self::RateWithinDrift,
+        Self::NoStep,
+        Self::DelayedRestart,
+        Self::SyncedDisk,
+        Self::NoLossyFailover,
+        Self::ResourceChecksTokens,
+    ];
+
+    /// Its name in scenario files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PauseWithinValidity => "pause-within-validity",
+            Self::RateWithinDrift => "rate-within-drift",
+            Self::NoStep => "no-step",
+            Self::DelayedRestart => "delayed-restart",
+            Self::SyncedDisk => "synced-disk",
+            Self::NoLossyFailover => "no-lossy-failover",
+            Self::ResourceChecksTokens => "resource-checks-tokens",
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! The vocabulary of a history.
+//!
+//! Three voices speak in it: clients (what they did and believed), lock services (who owns what), and
+//! the guarded resource (what it accepted and refused). Beside them stand the facts that only the
+//! kernel knows: each node's clocks, and when it was running, paused or dead.
+//!
+//! Attempts carry the oracle's ids; the tokens under test are never trusted for order.
+
+use std::fmt;
+use std::rc::Rc;
+
+use host::{AttemptId, MonoTime, NodeId, Ppm, SimTime, digest_enum};
+
+/// A fencing token: a number that grows with each grant, if the lock keeps its promise.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Token(pub u64);
+
+/// One guarded operation of one attempt, numbered from 0 in program order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct OpId(pub u32);
+
+/// The version of a guarded object: 0 at first, one more with every accepted write.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Version(pub u64);
+
+/// The name of a lock, as clients know it.
+pub type LockName = Rc<str>;
+/// The name of a guarded object.
+pub type ObjectName = Rc<str>;
+
+/// The lock servers whose grant a client counted: the servers of one Redlock quorum, or the one
+/// server (or service) that granted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Authorities(u64);
+
+impl Authorities {
+    /// None yet.
+    pub const NONE: Self = Self(0);
+
+    /// Just that one.
+    #[must_use]
+    pub fn one(node: NodeId) -> Self {
+        let mut all = Self::NONE;
+        all.count(node);
+        all
+    }
+
+    /// Counts that server's grant.
+    ///
+    /// # Panics
+    /// If the node's index is above 63: worlds are built with their servers first.
+    pub fn count(&mut self, node: NodeId) {
+        assert!(node.index() < 64, "lock servers have the lowest node ids");
+        self.0 |= 1 << node.index();
+    }
+
+    /// Whether that server's grant was counted.
+    #[must_use]
+    pub fn contains(self, node: NodeId) -> bool {
+        node.index() < 64 && self.0 >> node.index() & 1 == 1
+    }
+
+    /// How many were counted.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether none was.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// One thing that somebody did, believed or saw.
+///
+/// | voice | notes |
+/// |---|---|
+/// | client, about its lock | `Attempting` to `Ended` |
+/// | client, about its operations | `Checked`, `Left` |
+/// | lock service | `Owner` |
+/// | guarded resource | `Read`, `Wrote`, `Refused` |
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// The client begins to ask for the lock.
+    Attempting {
+        /// By this attempt.
+        attempt: AttemptId,
+        /// For this lock.
+        lock: LockName,
+    },
+    /// The client takes the lock to be its own.
+    Granted {
+        /// By this attempt.
+        attempt: AttemptId,
+        /// With this token, if the lock gives one.
+        token: Option<Token>,
+        /// Until its own monotonic clock reads this: the promised end. `None`: no lease, until released.
+        until: Option<MonoTime>,
+        /// The servers whose grant the client counted.
+        counted: Authorities,
+    },
+    /// The service said no (or the client's own elapsed check did), and nothing is left behind.
+    Denied {
+        /// To this attempt.
+        attempt: AttemptId,
+    },
+    /// No clear answer: the attempt may own the lock without knowing.
+    Failed {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// The client has extended its lease.
+    Renewed {
+        /// Of this attempt.
+        attempt: AttemptId,
+        /// The new promised end.
+        until: MonoTime,
+    },
+    /// An attempt to extend the lease failed or was refused.
+    RenewalFailed {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// The acting task has learnt that the lock is lost: its belief ends here.
+    ToldOfLoss {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// The client looked at its clock (or, if it never looks, went ahead) and will send this operation.
+    Checked {
+        /// Of this attempt.
+        attempt: AttemptId,
+        /// The operation that will follow.
+        op: OpId,
+    },
+    /// The operation left the client's machine.
+    Left {
+        /// Of this attempt.
+        attempt: AttemptId,
+        /// Which operation.
+        op: OpId,
+    },
+    /// The client begins to give the lock back.
+    Releasing {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// The service confirmed the release.
+    Released {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// The service said that the lock was not this attempt's to release, or did not answer.
+    ReleaseRefused {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// The client's section is over: from here on it believes nothing of this attempt.
+    Ended {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// A lock server changed who owns a key.
+    Owner {
+        /// The server that decided.
+        authority: NodeId,
+        /// Its name for the lock.
+        key: LockName,
+        /// The new owner; `None`: nobody.
+        attempt: Option<AttemptId>,
+    },
+    /// The resource answered a read.
+    Read {
+        /// By this attempt; `None`: by somebody outside any attempt.
+        attempt: Option<AttemptId>,
+        /// Which of its operations.
+        op: OpId,
+        /// Of this object.
+        object: ObjectName,
+        /// The version that was read.
+        version: Version,
+    },
+    /// The resource accepted a write.
+    Wrote {
+        /// By this attempt; `None`: by somebody outside any attempt.
+        attempt: Option<AttemptId>,
+        /// Which of its operations.
+        op: OpId,
+        /// To this object.
+        object: ObjectName,
+        /// The version on which the writer based it; `None`: a blind write.
+        based_on: Option<Version>,
+        /// The version that it replaced.
+        replaced: Version,
+    },
+    /// The resource refused an operation.
+    Refused {
+        /// Of this attempt; `None`: of somebody outside any attempt.
+        attempt: Option<AttemptId>,
+        /// Which of its operations.
+        op: OpId,
+        /// On this object.
+        object: ObjectName,
+    },
+}
+
+digest_enum!(Note {
+    1 => Attempting { attempt, lock },
+    2 => Granted { attempt, token, until, counted },
+    3 => Denied { attempt },
+    4 => Failed { attempt },
+    5 => Renewed { attempt, until },
+    6 => RenewalFailed { attempt },
+    7 => ToldOfLoss { attempt },
+    8 => Checked { attempt, op },
+    9 => Left { attempt, op },
+    10 => Releasing { attempt },
+    11 => Released { attempt },
+    12 => ReleaseRefused { attempt },
+    13 => Ended { attempt },
+    14 => Owner { authority, key, attempt },
+    15 => Read { attempt, op, object, version },
+    16 => Wrote { attempt, op, object, based_on, replaced },
+    17 => Refused { attempt, op, object },
+});
+
+macro_rules! digest_newtype {
+    ($($type:ty),*) => { $(
+        impl host::Digest for $type {
+            fn digest(&self, fold: &mut host::Fold) {
+                self.0.digest(fold);
+            }
+        }
+    )* };
+}
+digest_newtype!(Token, OpId, Version, Authorities);
+
+/// A note with its place in true time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// When, in true time. Entries of a history are in order; equal times keep the order in which
+    /// they happened.
+    pub at: SimTime,
+    /// Who noted it.
+    pub node: NodeId,
+    /// What.
+    pub note: Note,
+}
+
+/// Which of a machine's clocks run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ticking {
+    /// All of them.
+    All,
+    /// Boot time and wall clock; the monotonic clock stands (the machine sleeps).
+    AllButMonotonic,
+    /// None (the virtual machine is stopped).
+    None,
+}
+
+/// A straight piece of a node's clocks: from `since` to the next segment they run at one rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// When it begins, in true time.
+    pub since: SimTime,
+    /// What the monotonic clock reads then, in ns.
+    pub mono: u64,
+    /// What the boot-time clock reads then, in ns.
+    pub boot: u64,
+    /// What the wall clock reads then, in ns since 1970.
+    pub wall: i64,
+    /// The rate error of all three.
+    pub rate: Ppm,
+    /// Which of them run.
+    pub ticking: Ticking,
+}
+
+/// What a node's process was doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// It runs.
+    Running,
+    /// It stands still (a pause, a sleeping machine, a stopped virtual machine) and does not know.
+    Paused,
+    /// There is no process.
+    Dead,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Dead => "dead",
+        })
+    }
+}
+
+/// What the kernel knows of one node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeHistory {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Its clocks, in order; the first segment begins with the run.
+    pub clocks: Vec<Segment>,
+    /// When its process changed from one activity to another, in order. It is running at first.
+    pub activity: Vec<(SimTime, Activity)>,
+}
+
+/// How a run came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// All clients finished, and nothing was left that could change a verdict.
+    Quiet,
+    /// True time reached the horizon.
+    Horizon,
+    /// The event budget was spent.
+    Budget,
+    /// No event was left, but clients were still waiting.
+    Stuck,
+}
+
+/// All that is known of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct History {
+    /// What was noted, in order.
+    pub entries: Vec<Entry>,
+    /// By node id.
+    pub nodes: Vec<NodeHistory>,
+    /// When the run ended, in true time.
+    pub end: SimTime,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl History {
+    /// The first true instant at which the node's monotonic clock reads at least `reading`;
+    /// [`SimTime::NEVER`] if it has not by the end of its last segment's reach.
+    ///
+    /// # Panics
+    /// If the node is not in the history.
+    #[must_use]
+    pub fn when(&self, node: NodeId, reading: MonoTime) -> SimTime {
+        let clocks = &self.nodes[node.index()].clocks;
+        for (i, segment) in clocks.iter().enumerate() {
+            let Some(at) = segment.when_mono(reading) else { continue };
+            if clocks.get(i + 1).is_none_or(|next| at < next.since) {
+                return at;
+            }
+        }
+        SimTime::NEVER
+    }
+}
+
+impl Segment {
+    /// When within this segment, taken to last for ever, the monotonic clock first reads at least
+    /// `reading`. `None` if it never does.
+    #[must_use]
+    pub fn when_mono(&self, reading: MonoTime) -> Option<SimTime> {
+        let Some(ahead) = reading.as_nanos().checked_sub(self.mono).filter(|ahead| *ahead > 0) else {
+            return Some(self.since);
+        };
+        if self.ticking != Ticking::All {
+            return None;
+        }
+        let needed = (u128::from(ahead) * u128::from(Ppm::WHOLE)).div_ceil(u128::from(self.rate.per_million()));
+        u64::try_from(needed).ok()?.checked_add(self.since.as_nanos()).map(SimTime::from_nanos)
+    }
+}

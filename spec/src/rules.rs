@@ -1,0 +1,40 @@
+//! What a history is judged by, beside the properties themselves: who holds how, and what the lock
+//! had been promised.
+
+use std::collections::BTreeMap;
+
+use host::{Duration, NodeId, Ppm};
+
+use crate::Property;
+use crate::assumption::Assumption;
+
+/// Whether and how a client looks at its clock before each guarded operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// It never looks: it believes in its lock until it ends its section.
+    Naive,
+    /// It reads its clock before each operation, and goes ahead if the lease has not run out.
+    Checked,
+    /// As `Checked`, but wants that much of the lease left.
+    Margin(Duration),
+}
+
+/// How a lock's promise is to be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// How many counted grants make a grant: 1 for a lock on one server, 3 for Redlock on five.
+    pub quorum: usize,
+    /// The policy of each client; nodes that are not listed are no clients.
+    pub policies: BTreeMap<NodeId, Policy>,
+    /// What each property rests on, as the lock declares it.
+    pub needs: BTreeMap<Property, Vec<Assumption>>,
+    /// The longest TTL that a lock server is given. `None`: no lease.
+    pub ttl: Option<Duration>,
+    /// By how much the lock servers' clocks may run faster than a client's before its drift allowance
+    /// is used up: `1/(1 - drift/TTL) - 1`, rounded down.
+    pub rate_allowance: Ppm,
+    /// The lock servers.
+    pub authorities: Vec<NodeId>,
+    /// Whether the guarded resource compares tokens.
+    pub resource_checks_tokens: bool,
+}
