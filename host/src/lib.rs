@@ -20,25 +20,31 @@
 //! | [`join`] | waiting for two things: `first` and `all` |
 //! | [`span`] | durations that are drawn anew each time |
 //! | [`service`] | `Service`, `Context`, `Effect`, `Domain` |
+//! | [`clock`] | a machine's clocks as straight pieces |
+//! | [`run`] | what processes were doing, how a run ended |
 //! | [`disk`] | what survives a crash |
 //! | [`digest`] | the stable fold behind every trace hash |
 
+pub mod clock;
 pub mod digest;
 pub mod disk;
 pub mod ids;
 pub mod join;
 pub mod program;
 pub mod ratio;
+pub mod run;
 pub mod service;
 pub mod span;
 pub mod time;
 
+pub use clock::{Segment, Ticking};
 pub use digest::{Digest, Fold};
 pub use disk::Disk;
 pub use ids::{AttemptId, CallId, ConnId, NodeId, Operation, Origin, Part, Point, Server, TimerId};
 pub use join::{Either, all, first};
 pub use program::{CallError, Calls, ConnectError, Connection, Cue, Host, Purpose, Request, Stage, Task};
 pub use ratio::Ppm;
+pub use run::{Activity, Ending};
 pub use service::{Context, Domain, Effect, Never, Service};
 pub use span::Span;
 pub use time::{Deadline, Duration, MonoTime, SimTime, WallTime, nanos};

@@ -6,10 +6,10 @@
 //!
 //! Attempts carry the oracle's ids; the tokens under test are never trusted for order.
 
-use std::fmt;
 use std::rc::Rc;
 
-use host::{AttemptId, MonoTime, NodeId, Ppm, SimTime, digest_enum};
+pub use host::{Activity, Ending, Segment, Ticking};
+use host::{AttemptId, MonoTime, NodeId, SimTime, digest_enum};
 
 /// A fencing token: a number that grows with each grant, if the lock keeps its promise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -249,55 +249,6 @@ pub struct Entry {
     pub note: Note,
 }
 
-/// Which of a machine's clocks run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ticking {
-    /// All of them.
-    All,
-    /// Boot time and wall clock; the monotonic clock stands (the machine sleeps).
-    AllButMonotonic,
-    /// None (the virtual machine is stopped).
-    None,
-}
-
-/// A straight piece of a node's clocks: from `since` to the next segment they run at one rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Segment {
-    /// When it begins, in true time.
-    pub since: SimTime,
-    /// What the monotonic clock reads then, in ns.
-    pub mono: u64,
-    /// What the boot-time clock reads then, in ns.
-    pub boot: u64,
-    /// What the wall clock reads then, in ns since 1970.
-    pub wall: i64,
-    /// The rate error of all three.
-    pub rate: Ppm,
-    /// Which of them run.
-    pub ticking: Ticking,
-}
-
-/// What a node's process was doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Activity {
-    /// It runs.
-    Running,
-    /// It stands still (a pause, a sleeping machine, a stopped virtual machine) and does not know.
-    Paused,
-    /// There is no process.
-    Dead,
-}
-
-impl fmt::Display for Activity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Running => "running",
-            Self::Paused => "paused",
-            Self::Dead => "dead",
-        })
-    }
-}
-
 /// What the kernel knows of one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeHistory {
@@ -307,19 +258,6 @@ pub struct NodeHistory {
     pub clocks: Vec<Segment>,
     /// When its process changed from one activity to another, in order. It is running at first.
     pub activity: Vec<(SimTime, Activity)>,
-}
-
-/// How a run came to its end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// All clients finished, and nothing was left that could change a verdict.
-    Quiet,
-    /// True time reached the horizon.
-    Horizon,
-    /// The event budget was spent.
-    Budget,
-    /// No event was left, but clients were still waiting.
-    Stuck,
 }
 
 /// All that is known of a run.
@@ -351,21 +289,5 @@ impl History {
             }
         }
         SimTime::NEVER
-    }
-}
-
-impl Segment {
-    /// When within this segment, taken to last for ever, the monotonic clock first reads at least
-    /// `reading`. `None` if it never does.
-    #[must_use]
-    pub fn when_mono(&self, reading: MonoTime) -> Option<SimTime> {
-        let Some(ahead) = reading.as_nanos().checked_sub(self.mono).filter(|ahead| *ahead > 0) else {
-            return Some(self.since);
-        };
-        if self.ticking != Ticking::All {
-            return None;
-        }
-        let needed = (u128::from(ahead) * u128::from(Ppm::WHOLE)).div_ceil(u128::from(self.rate.per_million()));
-        u64::try_from(needed).ok()?.checked_add(self.since.as_nanos()).map(SimTime::from_nanos)
     }
 }

@@ -1,0 +1,25 @@
+//! What the kernel knows of a run and the checkers need: what processes were doing, how it ended.
+
+/// What a node's process was doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// It runs.
+    Running,
+    /// It stands still (a pause, a sleeping machine, a stopped virtual machine) and does not know.
+    Paused,
+    /// There is no process.
+    Dead,
+}
+
+/// How a run came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// All clients finished, and nothing was left that could change a verdict.
+    Quiet,
+    /// True time reached the horizon.
+    Horizon,
+    /// The event budget was spent.
+    Budget,
+    /// No event was left, but clients were still waiting.
+    Stuck,
+}
