@@ -1,0 +1,158 @@
+//! Calls: a request on its way, its reply, and how long the caller waits.
+
+use host::{CallError, CallId, Domain, Duration, NodeId};
+
+use crate::connections::{End, Side};
+use crate::core::Core;
+use crate::links::{Packet, PacketKind};
+use crate::tasks::TaskId;
+use crate::timers::TimerPurpose;
+
+pub(crate) struct Calls<M> {
+    slots: Vec<Call<M>>,
+    free: Vec<CallSlot>,
+    next_id: u32,
+}
+
+impl<M> Default for Calls<M> {
+    fn default() -> Self {
+        Self { slots: Vec::with_capacity(8), free: Vec::new(), next_id: 0 }
+    }
+}
+
+/// A call's slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CallSlot(usize);
+
+struct Call<M> {
+    id: CallId,
+    conn: usize,
+    task: Option<TaskId>,
+    timer: usize,
+    state: CallState<M>,
+}
+
+enum CallState<M> {
+    Waiting,
+    Replied(M),
+    Failed(CallError),
+    /// Nobody's.
+    Free,
+}
+
+impl<D: Domain> Core<D> {
+    /// Sends a request.
+    pub(crate) fn start_call(
+        &mut self,
+        conn: usize,
+        message: D::Message,
+        timeout: Duration,
+    ) -> Result<CallSlot, CallError> {
+        let End { node, life, open } = self.connections.all[conn].ends[Side::Client as usize];
+        if !self.may_act(node, life) || !open {
+            return Err(CallError::Closed);
+        }
+        let id = CallId::new(self.connections.calls.next_id);
+        self.connections.calls.next_id += 1;
+        let slot = match self.connections.calls.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let state = CallState::Free;
+                self.connections.calls.slots.push(Call { id, conn, task: None, timer: 0, state });
+                CallSlot(self.connections.calls.slots.len() - 1)
+            }
+        };
+        let timer = self.arm_after(node, TimerPurpose::Call(slot), timeout);
+        let task = self.tasks.current();
+        self.connections.calls.slots[slot.0] = Call { id, conn, task: Some(task), timer, state: CallState::Waiting };
+        let attempt = self.scope;
+        let operation = D::operation(&message);
+        let packet = Packet::bare(conn, Side::Client, PacketKind::Request, life, attempt);
+        self.decide(packet.with(message, operation, Some(id)));
+        Ok(slot)
+    }
+
+    /// The call's outcome; if there is none yet, the current task is woken when there is.
+    pub(crate) fn poll_call(&mut self, slot: CallSlot) -> Option<Result<D::Message, CallError>> {
+        let current = self.tasks.current();
+        let call = &mut self.connections.calls.slots[slot.0];
+        if matches!(call.state, CallState::Waiting) {
+            call.task = Some(current);
+            return None;
+        }
+        match std::mem::replace(&mut call.state, CallState::Free) {
+            CallState::Replied(message) => Some(Ok(message)),
+            CallState::Failed(error) => Some(Err(error)),
+            CallState::Waiting | CallState::Free => unreachable!("a call ends once"),
+        }
+    }
+
+    /// The call's future is dropped. What it asked for may still be served; a late reply is ignored.
+    pub(crate) fn drop_call(&mut self, slot: CallSlot) {
+        if matches!(self.connections.calls.slots[slot.0].state, CallState::Waiting) {
+            let timer = self.connections.calls.slots[slot.0].timer;
+            self.disarm(timer);
+        }
+        self.connections.calls.slots[slot.0].state = CallState::Free;
+        self.connections.calls.free.push(slot);
+    }
+
+    /// The client is dead: its calls are nobody's, whatever still arrives for them.
+    pub(crate) fn forget_calls(&mut self, node: NodeId) {
+        for slot in 0..self.connections.calls.slots.len() {
+            let call = &mut self.connections.calls.slots[slot];
+            let client = self.connections.all[call.conn].ends[Side::Client as usize].node;
+            if client == node && !matches!(call.state, CallState::Free) {
+                call.state = CallState::Free;
+                self.connections.calls.free.push(CallSlot(slot));
+            }
+        }
+    }
+
+    /// Who waits for the call.
+    pub(crate) fn call_waiter(&self, slot: CallSlot) -> Option<TaskId> {
+        self.connections.calls.slots[slot.0].task
+    }
+
+    /// No reply came in time: the call fails, and with it its connection.
+    pub(crate) fn call_timed_out(&mut self, slot: CallSlot) {
+        let conn = self.connections.calls.slots[slot.0].conn;
+        self.fail_call(slot, CallError::TimedOut);
+        self.close(conn);
+    }
+
+    fn fail_call(&mut self, slot: CallSlot, error: CallError) {
+        let call = &mut self.connections.calls.slots[slot.0];
+        call.state = CallState::Failed(error);
+        let (timer, task) = (call.timer, call.task);
+        self.disarm(timer);
+        if let Some(task) = task {
+            self.tasks.wake(task);
+        }
+    }
+
+    /// A reply is in the socket of a living client.
+    pub(crate) fn reply_arrived(&mut self, packet: Packet<D::Message>) {
+        let (Some(id), Some(message)) = (packet.call, packet.message) else { return };
+        let is_it = |call: &Call<D::Message>| call.id == id && matches!(call.state, CallState::Waiting);
+        let Some(slot) = self.connections.calls.slots.iter().position(is_it) else { return };
+        self.application_events += 1;
+        let call = &mut self.connections.calls.slots[slot];
+        call.state = CallState::Replied(message);
+        let (timer, task) = (call.timer, call.task);
+        self.disarm(timer);
+        if let Some(task) = task {
+            self.tasks.wake(task);
+        }
+    }
+
+    /// A connection's client end is gone: the calls on it fail.
+    pub(crate) fn fail_calls_on(&mut self, conn: usize) {
+        for slot in 0..self.connections.calls.slots.len() {
+            let call = &self.connections.calls.slots[slot];
+            if call.conn == conn && matches!(call.state, CallState::Waiting) {
+                self.fail_call(CallSlot(slot), CallError::Closed);
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Connections and the calls on them, from both ends.
+//!
+//! Within a connection messages keep their order, none is lost and none doubled, as long as no fault
+//! touches it. A call times out at the client alone, and closes its connection. The machine, not the
+//! process, answers who connects: a paused process does not show, a dead one refuses.
+
+use std::collections::VecDeque;
+
+use host::{AttemptId, CallId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Operation, Origin, SimTime};
+
+use crate::calls::Calls;
+use crate::core::Core;
+use crate::event::{PacketId, Step};
+use crate::links::{Packet, PacketKind};
+use crate::tasks::TaskId;
+use crate::timers::TimerPurpose;
+
+pub(crate) struct Connections<M> {
+    pub(crate) all: Vec<Connection<M>>,
+    pub(crate) calls: Calls<M>,
+}
+
+impl<M> Default for Connections<M> {
+    fn default() -> Self {
+        Self { all: Vec::with_capacity(8), calls: Calls::default() }
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Client = 0,
+    Server = 1,
+}
+
+impl Side {
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct End {
+    pub(crate) node: NodeId,
+    /// The life of the process that holds it.
+    pub(crate) life: u32,
+    pub(crate) open: bool,
+}
+
+/// A connection. What is kept for each direction is indexed by the sending side.
+pub(crate) struct Connection<M> {
+    pub(crate) ends: [End; 2],
+    /// When the last message sent that way arrives: none overtakes it.
+    pub(crate) last_arrival: [SimTime; 2],
+    /// Something sent that way was lost: nothing later arrives.
+    pub(crate) broken: [bool; 2],
+    /// What a cut holds, in order.
+    pub(crate) held: [Vec<PacketId>; 2],
+    pushes: VecDeque<M>,
+    /// Tasks that wait for the connection itself or for a pushed message.
+    waiters: Vec<TaskId>,
+    /// How opening it went, once that is known.
+    opened: Option<Result<(), ConnectError>>,
+    connect_timer: Option<usize>,
+}
+
+impl<M> Connection<M> {
+    fn wait(&mut self, task: TaskId) {
+        if !self.waiters.contains(&task) {
+            self.waiters.push(task);
+        }
+    }
+}
+
+/// The client's end.
+impl<D: Domain> Core<D> {
+    /// Begins to open a connection.
+    pub(crate) fn connect(&mut self, node: NodeId, server: NodeId, timeout: Duration) -> usize {
+        let conn = self.connections.all.len();
+        let timer = self.arm_after(node, TimerPurpose::Connect(conn), timeout);
+        let life = self.node(node).life;
+        self.connections.all.push(Connection {
+            ends: [End { node, life, open: false }, End { node: server, life: 0, open: false }],
+            last_arrival: [SimTime::ZERO; 2],
+            broken: [false; 2],
+            held: [Vec::new(), Vec::new()],
+            pushes: VecDeque::new(),
+            waiters: Vec::new(),
+            opened: None,
+            connect_timer: Some(timer),
+        });
+        let attempt = self.scope;
+        self.decide(Packet::bare(conn, Side::Client, PacketKind::Connect, life, attempt));
+        conn
+    }
+
+    /// How opening went; if it is not known yet, the current task is woken when it is.
+    pub(crate) fn poll_opened(&mut self, conn: usize) -> Option<Result<(), ConnectError>> {
+        let current = self.tasks.current();
+        let connection = &mut self.connections.all[conn];
+        if connection.opened.is_none() {
+            connection.wait(current);
+        }
+        connection.opened
+    }
+
+    /// Opening the connection has ended, well or not.
+    pub(crate) fn opened(&mut self, conn: usize, result: Result<(), ConnectError>) {
+        let connection = &mut self.connections.all[conn];
+        if connection.opened.is_none() {
+            connection.opened = Some(result);
+            connection.ends[Side::Client as usize].open = result.is_ok();
+            let (timer, waiters) = (connection.connect_timer.take(), std::mem::take(&mut connection.waiters));
+            if let Some(timer) = timer {
+                self.disarm(timer);
+            }
+            self.tasks.wake_all(waiters);
+        }
+    }
+
+    /// Who waits for the connection to open.
+    pub(crate) fn connect_waiter(&self, conn: usize) -> Option<TaskId> {
+        self.connections.all[conn].waiters.first().copied()
+    }
+
+    /// The client closes its end.
+    pub(crate) fn close(&mut self, conn: usize) {
+        let end = self.connections.all[conn].ends[Side::Client as usize];
+        if end.open {
+            self.lose_end(conn, Side::Client);
+            self.decide(Packet::bare(conn, Side::Client, PacketKind::Close, end.life, None));
+        }
+    }
+
+    /// The next pushed message, or `None` within if the connection is gone; if there is neither, the
+    /// current task is woken when there is.
+    pub(crate) fn poll_pushed(&mut self, conn: usize) -> Option<Option<D::Message>> {
+        let current = self.tasks.current();
+        let connection = &mut self.connections.all[conn];
+        if let Some(message) = connection.pushes.pop_front() {
+            return Some(Some(message));
+        }
+        if !connection.ends[Side::Client as usize].open {
+            return Some(None);
+        }
+        connection.wait(current);
+        None
+    }
+
+    /// One end is gone. A client's calls on it fail.
+    pub(crate) fn lose_end(&mut self, conn: usize, side: Side) {
+        self.connections.all[conn].ends[side as usize].open = false;
+        if side == Side::Client {
+            self.fail_calls_on(conn);
+            let waiters = std::mem::take(&mut self.connections.all[conn].waiters);
+            self.tasks.wake_all(waiters);
+        }
+    }
+}
+
+/// The server's end, and what arrives at either.
+impl<D: Domain> Core<D> {
+    /// Does what a service asked for in a step.
+    pub(crate) fn effect(&mut self, node: NodeId, attempt: Option<AttemptId>, effect: Effect<D::Message, D::Note>) {
+        match effect {
+            Effect::Reply(to, message) => {
+                let packet = self.served(to.conn, PacketKind::Reply, attempt);
+                self.decide_if_open(packet, message, to.operation, Some(to.call));
+            }
+            Effect::Push(conn, message) => {
+                let packet = self.served(conn, PacketKind::Push, attempt);
+                let operation = D::operation(&message);
+                self.decide_if_open(packet, message, operation, None);
+            }
+            Effect::SetTimer(timer, at) => self.set_service_timer(node, timer, at),
+            Effect::CancelTimer(timer) => self.cancel_service_timer(node, timer),
+            Effect::Note(note) => self.note(node, note),
+        }
+    }
+
+    /// A packet from server to client, if the server's end is open.
+    fn served(&self, conn: ConnId, kind: PacketKind, attempt: Option<AttemptId>) -> Option<Packet<D::Message>> {
+        let end = self.connections.all[conn.index()].ends[Side::Server as usize];
+        end.open.then(|| Packet::bare(conn.index(), Side::Server, kind, end.life, attempt))
+    }
+
+    fn decide_if_open(
+        &mut self,
+        packet: Option<Packet<D::Message>>,
+        message: D::Message,
+        operation: Operation,
+        call: Option<CallId>,
+    ) {
+        if let Some(packet) = packet {
+            self.decide(packet.with(message, operation, call));
+        }
+    }
+
+    /// A packet has arrived at a machine that has power and is awake, and at its process if that lives.
+    pub(crate) fn receive(&mut self, packet: Packet<D::Message>, node: NodeId) -> Step<D::Message> {
+        let conn = packet.conn;
+        let receiver = packet.from.other();
+        let (alive, life) = (self.node(node).alive, self.node(node).life);
+        if packet.kind == PacketKind::Connect {
+            self.connections.all[conn].ends[Side::Server as usize] = End { node, life, open: alive };
+            let answer = if alive { PacketKind::Accept } else { PacketKind::Reset };
+            self.send_from_machine(conn, Side::Server, answer);
+            return Step::None;
+        }
+        let end = self.connections.all[conn].ends[receiver as usize];
+        if !alive || end.life != life {
+            // No process knows this connection: the machine says so, unless it was told the same.
+            if packet.kind.carries_data() && end.open {
+                self.connections.all[conn].ends[receiver as usize].open = false;
+                self.send_from_machine(conn, receiver, PacketKind::Reset);
+            }
+            return Step::None;
+        }
+        match receiver {
+            Side::Server => self.receive_at_server(packet, node, end),
+            Side::Client => {
+                self.receive_at_client(packet, end);
+                Step::None
+            }
+        }
+    }
+
+    fn receive_at_server(&mut self, packet: Packet<D::Message>, node: NodeId, end: End) -> Step<D::Message> {
+        if !end.open {
+            return Step::None;
+        }
+        let conn = ConnId::new(u32::try_from(packet.conn).expect("a run has fewer than 2^32 connections"));
+        match (packet.message, packet.call, packet.operation) {
+            (Some(message), Some(call), Some(operation)) => {
+                self.application_events += 1;
+                Step::Request { node, attempt: packet.attempt, from: Origin { conn, call, operation }, message }
+            }
+            _ => {
+                self.lose_end(packet.conn, Side::Server);
+                Step::Closed { node, conn }
+            }
+        }
+    }
+
+    fn receive_at_client(&mut self, packet: Packet<D::Message>, end: End) {
+        let conn = packet.conn;
+        match packet.kind {
+            PacketKind::Accept if self.connections.all[conn].opened.is_none() => self.opened(conn, Ok(())),
+            // The client no longer waits for it: its machine resets what the server took for open.
+            PacketKind::Accept => self.send_from_machine(conn, Side::Client, PacketKind::Reset),
+            PacketKind::Reset if self.connections.all[conn].opened.is_none() => {
+                self.opened(conn, Err(ConnectError::Refused));
+            }
+            _ if !end.open => {}
+            PacketKind::Reply => self.reply_arrived(packet),
+            PacketKind::Push => {
+                self.application_events += 1;
+                let connection = &mut self.connections.all[conn];
+                connection.pushes.extend(packet.message);
+                let waiters = std::mem::take(&mut connection.waiters);
+                self.tasks.wake_all(waiters);
+            }
+            PacketKind::Reset | PacketKind::Close => self.lose_end(conn, Side::Client),
+            PacketKind::Connect | PacketKind::Request => unreachable!("only clients send these"),
+        }
+    }
+}

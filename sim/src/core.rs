@@ -1,0 +1,199 @@
+//! The kernel's state, and the small things that all its parts use: reading a clock, waking a task,
+//! writing the trace.
+//!
+//! The parts, each an `impl Core` in a file of its own:
+//!
+//! | file | what |
+//! |---|---|
+//! | `timers` | timers on a node's clocks, re-armed when a clock changes |
+//! | `tasks` | the programs' tasks and the ready queue |
+//! | `connections` | connections, pushed messages, what arrives at either end |
+//! | `calls` | requests and replies, and how long callers wait |
+//! | `links` | packets on their way: decide, leave, arrive; cuts and delays |
+//! | `triggers` | the moments for which faults and cues wait |
+//! | `faults` | what a strike does, and undoes |
+//! | `lifecycle` | still, resumed, dead, started again; what waits meanwhile |
+//! | `admit` | one event after another |
+
+use host::{AttemptId, Cue, Digest, Domain, Fold, NodeId, Purpose, SimTime};
+
+use crate::connections::Connections;
+use crate::event::Event;
+use crate::faults::Faults;
+use crate::links::Links;
+use crate::node::Node;
+use crate::outcome::{Noted, Record, RecordKind};
+use crate::queue::Queue;
+use crate::stream::{Entity, Stream, StreamPurpose};
+use crate::tasks::{TaskId, Tasks};
+use crate::timers::Timers;
+
+pub(crate) struct Core<D: Domain> {
+    pub(crate) seed: u64,
+    pub(crate) now: SimTime,
+    pub(crate) queue: Queue<Event>,
+    pub(crate) nodes: Vec<Node<D::Record>>,
+    pub(crate) tasks: Tasks,
+    pub(crate) timers: Timers,
+    pub(crate) connections: Connections<D::Message>,
+    pub(crate) links: Links<D::Message>,
+    pub(crate) faults: Faults,
+    pub(crate) cues: Vec<CueState>,
+    pub(crate) notes: Vec<Noted<D::Note>>,
+    /// The attempt in whose scope code is being polled.
+    pub(crate) scope: Option<AttemptId>,
+    /// Nodes whose process has just died: its futures are to be dropped.
+    pub(crate) dying: Vec<NodeId>,
+    /// Nodes whose process is to be started again.
+    pub(crate) starting: Vec<NodeId>,
+    pub(crate) unfinished_clients: u32,
+    pub(crate) events: u64,
+    pub(crate) application_events: u64,
+    pub(crate) ignored_dead_effects: u32,
+    /// The run has ended: nothing that is torn down has an effect or is counted.
+    pub(crate) over: bool,
+    pub(crate) hash: Fold,
+    pub(crate) records: Option<Vec<Record>>,
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct CueState {
+    pub(crate) come: bool,
+    pub(crate) waiters: Vec<TaskId>,
+}
+
+/// What a record says beside its text.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct About {
+    pub(crate) peer: Option<NodeId>,
+    pub(crate) message: Option<u32>,
+    pub(crate) attempt: Option<AttemptId>,
+    pub(crate) fault: Option<usize>,
+}
+
+impl<D: Domain> Core<D> {
+    pub(crate) fn new(seed: u64, recording: bool) -> Self {
+        Self {
+            seed,
+            now: SimTime::ZERO,
+            queue: Queue::new(),
+            nodes: Vec::with_capacity(8),
+            tasks: Tasks::default(),
+            timers: Timers::default(),
+            connections: Connections::default(),
+            links: Links::default(),
+            faults: Faults::default(),
+            cues: Vec::new(),
+            notes: Vec::with_capacity(64),
+            scope: None,
+            dying: Vec::new(),
+            starting: Vec::new(),
+            unfinished_clients: 0,
+            events: 0,
+            application_events: 0,
+            ignored_dead_effects: 0,
+            over: false,
+            hash: Fold::new(seed),
+            records: recording.then(Vec::new),
+        }
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node<D::Record> {
+        &self.nodes[id.index()]
+    }
+
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node<D::Record> {
+        &mut self.nodes[id.index()]
+    }
+
+    /// Folds an event into the trace hash, and records it if the run is recorded.
+    pub(crate) fn trace(
+        &mut self,
+        node: NodeId,
+        kind: RecordKind,
+        digest: u64,
+        about: About,
+        text: impl FnOnce() -> String,
+    ) {
+        self.hash.word(self.now.as_nanos());
+        self.hash.word(digest ^ (node.index() as u64) << 48 ^ (kind as u64) << 40);
+        if let Some(records) = &mut self.records {
+            let clock = self.nodes[node.index()].clock();
+            let (mono, wall) = (clock.mono_at(self.now), clock.wall_at(self.now));
+            let (at, text) = (self.now, text());
+            let About { peer, message, attempt, fault } = about;
+            records.push(Record { at, node, kind, mono, wall, peer, message, attempt, fault, digest, text });
+        }
+    }
+
+    /// Writes into the history, and passes the milestone that the note marks.
+    pub(crate) fn note(&mut self, node: NodeId, note: D::Note) {
+        let milestone = D::milestone(&note);
+        let about = About { attempt: milestone.map(|(attempt, _)| attempt), ..About::default() };
+        self.trace(node, RecordKind::Note, note.digested(), about, || D::describe_note(&note));
+        self.notes.push(Noted { at: self.now, node, note });
+        if let Some((attempt, point)) = milestone {
+            self.reach(attempt.client(), point);
+        }
+    }
+
+    /// Whether that life of the process may have an effect. If not, the try is counted.
+    pub(crate) fn may_act(&mut self, node: NodeId, life: u32) -> bool {
+        let acts = self.is_life(node, life);
+        if !acts && !self.over {
+            self.ignored_dead_effects += 1;
+        }
+        acts
+    }
+
+    /// Whether that life of the process is the one that lives now.
+    pub(crate) fn is_life(&self, node: NodeId, life: u32) -> bool {
+        let node = self.node(node);
+        node.alive && node.life == life && !self.over
+    }
+
+    pub(crate) fn open_attempt(&mut self, node: NodeId) -> AttemptId {
+        let node = self.node_mut(node);
+        node.attempts += 1;
+        AttemptId::new(node.id, node.attempts.try_into().expect("attempts count from 1"))
+    }
+
+    pub(crate) fn random(&mut self, node: NodeId, purpose: Purpose) -> u64 {
+        let (slot, stream) = match purpose {
+            Purpose::Recipe => (0, StreamPurpose::Recipe),
+            Purpose::Workload => (1, StreamPurpose::Workload),
+        };
+        let seed = self.seed;
+        let node = self.node_mut(node);
+        let entity = node.entity;
+        node.random[slot].get_or_insert_with(|| Box::new(Stream::new(seed, stream, entity, Entity::WORLD))).word()
+    }
+
+    /// Whether the cue has come; if not, the current task is woken when it does.
+    pub(crate) fn poll_cue(&mut self, cue: Cue) -> bool {
+        let current = self.tasks.current();
+        let state = &mut self.cues[usize::from(cue.0)];
+        if !state.come {
+            state.waiters.push(current);
+        }
+        state.come
+    }
+
+    pub(crate) fn client_finished(&mut self, node: NodeId) {
+        let node = self.node_mut(node);
+        if node.unfinished {
+            node.unfinished = false;
+            self.unfinished_clients -= 1;
+        }
+    }
+
+    /// Something that programs or the world outside the kernel must do, now.
+    pub(crate) fn needs_settling(&self) -> bool {
+        self.tasks.is_busy() || !self.dying.is_empty() || !self.starting.is_empty()
+    }
+
+    /// Nothing is left that could change a verdict.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.unfinished_clients == 0 && self.faults.pending == 0 && self.links.awaited == 0
+    }
+}

@@ -1,0 +1,52 @@
+//! What stands in the queue.
+
+use host::{AttemptId, ConnId, NodeId, Origin, TimerId};
+
+/// Something that happens at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A decided message leaves its machine.
+    Leave(PacketId),
+    /// A message arrives.
+    Arrive(PacketId),
+    /// A timer is due.
+    Timer(TimerKey),
+    /// A planned moment has come, for that client if a milestone brought it.
+    Moment { trigger: usize, reacher: Option<NodeId>, counted: bool },
+    /// A strike ends.
+    StrikeEnds(usize),
+    /// A throttled process stops, or runs again.
+    Throttle { strike: usize, stop: bool },
+}
+
+/// In which order a resumed process finds what waited for it: its own pending work, then the socket,
+/// then timers — so a reply that is already there beats a timer that has expired.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Waiting {
+    OwnWork,
+    Socket,
+    Timer,
+}
+
+/// A packet's slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PacketId(pub(crate) usize);
+
+/// A timer's slot and the generation it was set in: a slot is used again, a key never matches twice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TimerKey {
+    pub(crate) slot: usize,
+    pub(crate) generation: u64,
+}
+
+/// What the kernel asks to be done outside of itself, where the programs are.
+pub(crate) enum Step<M> {
+    /// Nothing.
+    None,
+    /// A service gets a request.
+    Request { node: NodeId, attempt: Option<AttemptId>, from: Origin, message: M },
+    /// A service learns that a connection is gone.
+    Closed { node: NodeId, conn: ConnId },
+    /// A service's timer is due.
+    Timer { node: NodeId, timer: TimerId },
+}

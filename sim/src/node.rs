@@ -1,0 +1,159 @@
+//! One machine with one process: what the kernel keeps of it.
+
+use host::{Activity, Disk, NodeId, Part, Ppm, Segment, SimTime, Ticking, TimerId};
+
+use crate::event::{Event, Waiting};
+use crate::stream::{Entity, Stream};
+use crate::tasks::TaskId;
+
+/// A node as the world's builder describes it.
+#[derive(Clone, Debug)]
+pub struct NodeSpec {
+    /// Its name in traces.
+    pub name: String,
+    /// Whose randomness it draws from.
+    pub entity: Entity,
+    /// By how much its clocks run fast from the start.
+    pub rate: Ppm,
+    /// By how much its wall clock is ahead from the start, in ns.
+    pub wall_offset: i64,
+}
+
+/// What runs on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// A program that ends.
+    Client,
+    /// A service; `awaited`: a run does not end while something is on its way to it.
+    Service { awaited: bool },
+}
+
+/// How many faults make a process stand still, by kind.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Standing {
+    pub(crate) paused: u32,
+    pub(crate) asleep: u32,
+    pub(crate) stopped: u32,
+}
+
+impl Standing {
+    pub(crate) const fn is_still(self) -> bool {
+        self.paused + self.machine() > 0
+    }
+
+    /// How many faults make the whole machine stand still, so that it does not answer the network.
+    pub(crate) const fn machine(self) -> u32 {
+        self.asleep + self.stopped
+    }
+
+    pub(crate) const fn ticking(self) -> Ticking {
+        if self.stopped > 0 {
+            Ticking::None
+        } else if self.asleep > 0 {
+            Ticking::AllButMonotonic
+        } else {
+            Ticking::All
+        }
+    }
+}
+
+pub(crate) struct Node<R> {
+    pub(crate) id: NodeId,
+    pub(crate) name: String,
+    pub(crate) entity: Entity,
+    pub(crate) role: Role,
+    /// Counts the lives of its process: effects of an earlier life are ignored.
+    pub(crate) life: u32,
+    pub(crate) alive: bool,
+    pub(crate) powered: bool,
+    /// A client whose program has not ended (a dead one has).
+    pub(crate) unfinished: bool,
+    pub(crate) standing: Standing,
+    /// Parts that hang, one entry for each strike.
+    pub(crate) stalled: Vec<Part>,
+    pub(crate) base_rate: Ppm,
+    /// All its clocks' segments; the last is in force.
+    pub(crate) clocks: Vec<Segment>,
+    pub(crate) activity: Vec<(SimTime, Activity)>,
+    pub(crate) attempts: u32,
+    pub(crate) steps: u32,
+    /// When its processor will have sent what was decided so far.
+    pub(crate) busy_until: SimTime,
+    /// What waits for the process to run again.
+    pub(crate) backlog: Vec<(Waiting, Event)>,
+    pub(crate) parked: Vec<TaskId>,
+    /// What waits for a stalled part.
+    pub(crate) hung: Vec<(Part, Waiting, Event)>,
+    pub(crate) hung_tasks: Vec<(Part, TaskId)>,
+    pub(crate) random: [Option<Box<Stream>>; 2],
+    /// The slots of a service's timers.
+    pub(crate) timers: Vec<(TimerId, usize)>,
+    pub(crate) disk: Disk<R>,
+}
+
+impl<R> Node<R> {
+    pub(crate) fn new(id: NodeId, spec: NodeSpec, role: Role) -> Self {
+        let start = Segment {
+            since: SimTime::ZERO,
+            mono: FIRST_READING,
+            boot: FIRST_READING,
+            wall: FIRST_WALL + spec.wall_offset,
+            rate: spec.rate,
+            ticking: Ticking::All,
+        };
+        Self {
+            id,
+            name: spec.name,
+            entity: spec.entity,
+            role,
+            life: 0,
+            alive: true,
+            powered: true,
+            unfinished: role == Role::Client,
+            standing: Standing::default(),
+            stalled: Vec::new(),
+            base_rate: spec.rate,
+            clocks: vec![start],
+            activity: Vec::new(),
+            attempts: 0,
+            steps: 0,
+            busy_until: SimTime::ZERO,
+            backlog: Vec::new(),
+            parked: Vec::new(),
+            hung: Vec::new(),
+            hung_tasks: Vec::new(),
+            random: [None, None],
+            timers: Vec::new(),
+            disk: Disk::default(),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Segment {
+        self.clocks.last().expect("a node has clocks from the start")
+    }
+
+    pub(crate) fn activity_now(&self) -> Activity {
+        if !self.alive {
+            Activity::Dead
+        } else if self.standing.is_still() {
+            Activity::Paused
+        } else {
+            Activity::Running
+        }
+    }
+
+    /// Whether the run's end waits for what is on its way to this node.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.role == (Role::Service { awaited: true })
+    }
+
+    pub(crate) fn is_stalled(&self, part: Part) -> bool {
+        !self.stalled.is_empty() && self.stalled.contains(&part)
+    }
+}
+
+/// What monotonic and boot-time clocks read at the start: not zero, so that subtracting an allowance
+/// from a reading is possible at once.
+const FIRST_READING: u64 = 1_000_000_000;
+/// What wall clocks read at the start: some day in November 2023.
+const FIRST_WALL: i64 = 1_700_000_000_000_000_000;

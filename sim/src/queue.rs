@@ -1,0 +1,81 @@
+//! The event queue: by time, equal times in the order of insertion.
+//!
+//! A sorted vector, the next event at its end: a run has some ten pending events, and at that size a
+//! vector beats a heap. Removing a timer is a binary search.
+
+use host::SimTime;
+
+/// Where an event stands in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Key {
+    at: SimTime,
+    sequence: u64,
+}
+
+/// Events by time, equal times in the order of insertion.
+#[derive(Debug)]
+pub(crate) struct Queue<E> {
+    /// In descending order of their keys.
+    items: Vec<(Key, E)>,
+    next_sequence: u64,
+}
+
+impl<E: Copy> Queue<E> {
+    pub(crate) fn new() -> Self {
+        Self { items: Vec::with_capacity(32), next_sequence: 0 }
+    }
+
+    pub(crate) fn push(&mut self, at: SimTime, event: E) -> Key {
+        let key = Key { at, sequence: self.next_sequence };
+        self.next_sequence += 1;
+        let place = self.items.iter().rposition(|(other, _)| other.at > at).map_or(0, |i| i + 1);
+        self.items.insert(place, (key, event));
+        key
+    }
+
+    /// Takes an event out before its time. Nothing happens if it is no longer there.
+    pub(crate) fn remove(&mut self, key: Key) {
+        if let Ok(place) = self.items.binary_search_by(|(other, _)| key.cmp(other)) {
+            self.items.remove(place);
+        }
+    }
+
+    pub(crate) fn next_at(&self) -> Option<SimTime> {
+        self.items.last().map(|(key, _)| key.at)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(SimTime, E)> {
+        self.items.pop().map(|(key, event)| (key.at, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> SimTime {
+        SimTime::from_nanos(nanos)
+    }
+
+    #[test]
+    fn equal_times_keep_the_order_of_insertion() {
+        let mut queue = Queue::new();
+        for (time, name) in [(5, 'c'), (1, 'a'), (5, 'd'), (1, 'b'), (9, 'e')] {
+            queue.push(at(time), name);
+        }
+        let order: String = std::iter::from_fn(|| queue.pop()).map(|(_, name)| name).collect();
+        assert_eq!(order, "abcde");
+    }
+
+    #[test]
+    fn a_removed_event_never_comes() {
+        let mut queue = Queue::new();
+        queue.push(at(1), 'a');
+        let key = queue.push(at(1), 'b');
+        queue.push(at(1), 'c');
+        queue.remove(key);
+        queue.remove(key);
+        let order: String = std::iter::from_fn(|| queue.pop()).map(|(_, name)| name).collect();
+        assert_eq!(order, "ac");
+    }
+}

@@ -1,0 +1,331 @@
+//! A world, built and run.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context as TaskContext, Waker};
+
+use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, SimTime, Span};
+
+use crate::core::Core;
+use crate::event::Step;
+use crate::faults::FaultState;
+use crate::node::{Node, NodeSpec, Role};
+use crate::outcome::{NodeOutcome, Outcome};
+use crate::plan::{Fault, When};
+use crate::process::SimHost;
+use crate::tasks::{BoxFuture, TaskId};
+
+/// Makes a client's program: called when the run begins and again after every restart.
+pub type ClientFactory<D> = Box<dyn Fn(SimHost<D>) -> Pin<Box<dyn Future<Output = ()>>>>;
+/// Makes a service's state machine: called when the run begins and again after every restart.
+pub type ServiceFactory<D> = Box<dyn Fn() -> Box<dyn Service<D>>>;
+
+/// How far a run may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// True time at which it ends.
+    pub horizon: Duration,
+    /// The number of events at which it ends.
+    pub events: u64,
+}
+
+/// A world that is being built.
+///
+/// Nodes first, then links, faults and cues; [`run`](Self::run) plays it to its end.
+pub struct Sim<D: Domain> {
+    core: Rc<RefCell<Core<D>>>,
+    programs: Vec<Program<D>>,
+    services: Vec<Option<Box<dyn Service<D>>>>,
+    futures: Vec<Option<BoxFuture>>,
+    cues: Vec<When>,
+    latencies: Vec<(NodeId, NodeId, Span)>,
+    spare_effects: Vec<Effect<D::Message, D::Note>>,
+}
+
+enum Program<D: Domain> {
+    Client(ClientFactory<D>),
+    Service(ServiceFactory<D>),
+}
+
+impl<D: Domain> Sim<D> {
+    /// An empty world. Recording keeps every event, and changes nothing else.
+    #[must_use]
+    pub fn new(seed: u64, recording: bool) -> Self {
+        Self {
+            core: Rc::new(RefCell::new(Core::new(seed, recording))),
+            programs: Vec::with_capacity(8),
+            services: Vec::with_capacity(8),
+            futures: Vec::with_capacity(8),
+            cues: Vec::new(),
+            latencies: Vec::new(),
+            spare_effects: Vec::new(),
+        }
+    }
+
+    /// Adds a client: a program that ends. The run's end waits for it.
+    pub fn client(&mut self, spec: NodeSpec, factory: ClientFactory<D>) -> NodeId {
+        self.core.borrow_mut().unfinished_clients += 1;
+        self.add(spec, Role::Client, Program::Client(factory))
+    }
+
+    /// Adds a service.
+    pub fn service(&mut self, spec: NodeSpec, factory: ServiceFactory<D>) -> NodeId {
+        self.add(spec, Role::Service { awaited: false }, Program::Service(factory))
+    }
+
+    /// Adds a service whose history matters to the end: no run ends while a request is on its way to
+    /// it.
+    pub fn awaited_service(&mut self, spec: NodeSpec, factory: ServiceFactory<D>) -> NodeId {
+        self.add(spec, Role::Service { awaited: true }, Program::Service(factory))
+    }
+
+    /// Sets the latency of what one node sends to another. Without it, a link takes 1 ms.
+    pub fn latency(&mut self, from: NodeId, to: NodeId, latency: Span) {
+        self.latencies.push((from, to, latency));
+    }
+
+    /// Adds a fault. Its index is its place in the order of these calls.
+    pub fn fault(&mut self, fault: Fault) {
+        self.core.borrow_mut().faults.plan.push(FaultState::new(fault));
+    }
+
+    /// Adds a moment for which programs may wait. Its number is its place in the order of these calls.
+    pub fn cue(&mut self, when: When) {
+        self.cues.push(when);
+    }
+
+    /// Plays the world to its end.
+    #[must_use]
+    pub fn run(mut self, bounds: Bounds) -> Outcome<D::Note> {
+        {
+            let mut core = self.core.borrow_mut();
+            core.lay_links(Span::Fixed(DEFAULT_LATENCY));
+            for (from, to, latency) in self.latencies.drain(..) {
+                core.pair_mut(from, to).latency = latency;
+            }
+        }
+        for index in 0..self.programs.len() {
+            self.start(NodeId::new(u16::try_from(index).expect("a world has fewer than 65,536 nodes")));
+        }
+        let cues = std::mem::take(&mut self.cues);
+        self.core.borrow_mut().arm_triggers(cues);
+        self.settle();
+        let ending = self.play(bounds);
+        self.tear_down();
+        self.outcome(ending)
+    }
+
+    fn add(&mut self, spec: NodeSpec, role: Role, program: Program<D>) -> NodeId {
+        let mut core = self.core.borrow_mut();
+        let id = NodeId::new(u16::try_from(core.nodes.len()).expect("a world has fewer than 65,536 nodes"));
+        core.nodes.push(Node::new(id, spec, role));
+        self.programs.push(program);
+        self.services.push(None);
+        id
+    }
+
+    /// One event after another, and what follows from each, until the run ends.
+    fn play(&mut self, bounds: Bounds) -> Ending {
+        let horizon = SimTime::ZERO + bounds.horizon;
+        loop {
+            let step = {
+                let mut core = self.core.borrow_mut();
+                loop {
+                    if core.is_quiet() {
+                        return Ending::Quiet;
+                    }
+                    if core.events >= bounds.events {
+                        return Ending::Budget;
+                    }
+                    let Some(at) = core.queue.next_at() else { return Ending::Stuck };
+                    if at > horizon {
+                        core.now = horizon;
+                        return Ending::Horizon;
+                    }
+                    let (at, event) = core.queue.pop().expect("the queue has a next event");
+                    assert!(at >= core.now, "time ran backwards");
+                    core.now = at;
+                    let step = core.admit(event);
+                    if !matches!(step, Step::None) || core.needs_settling() {
+                        break step;
+                    }
+                }
+            };
+            self.take_step(step);
+            self.settle();
+        }
+    }
+
+    fn take_step(&mut self, step: Step<D::Message>) {
+        match step {
+            Step::None => {}
+            Step::Request { node, attempt, from, message } => {
+                self.step_service(node, attempt, |service, cx| service.on_message(cx, from, message));
+            }
+            Step::Closed { node, conn } => self.step_service(node, None, |service, cx| service.on_close(cx, conn)),
+            Step::Timer { node, timer } => self.step_service(node, None, |service, cx| service.on_timer(cx, timer)),
+        }
+    }
+
+    /// Starts a process: calls its factory, and lets it begin.
+    fn start(&mut self, node: NodeId) {
+        match &self.programs[node.index()] {
+            Program::Client(factory) => {
+                let life = self.core.borrow().node(node).life;
+                let future = factory(SimHost::new(Rc::clone(&self.core), node, life));
+                self.core.borrow_mut().spawn(node, Part::WORKER, true, future);
+            }
+            Program::Service(factory) => {
+                self.services[node.index()] = Some(factory());
+                self.step_service(node, None, |service, cx| service.on_start(cx));
+            }
+        }
+    }
+
+    /// One step of a service: it reacts, and then its effects happen, as long as it lives.
+    fn step_service(
+        &mut self,
+        node: NodeId,
+        attempt: Option<AttemptId>,
+        react: impl FnOnce(&mut dyn Service<D>, &mut Context<D>),
+    ) {
+        let Some(service) = self.services[node.index()].as_mut() else { return };
+        let (mut cx, life) = {
+            let mut core = self.core.borrow_mut();
+            let now = core.now;
+            let state = core.node_mut(node);
+            let (clock, disk) = (*state.clock(), std::mem::take(&mut state.disk));
+            let effects = std::mem::take(&mut self.spare_effects);
+            let (mono, boot, wall) = (clock.mono_at(now), clock.boot_at(now), clock.wall_at(now));
+            (Context { node, mono, boot, wall, attempt, disk, effects }, state.life)
+        };
+        react(service.as_mut(), &mut cx);
+        let mut core = self.core.borrow_mut();
+        core.node_mut(node).disk = cx.disk;
+        for effect in cx.effects.drain(..) {
+            // An effect may be a milestone at which the service is killed: the rest never happens.
+            if core.may_act(node, life) {
+                core.effect(node, attempt, effect);
+            }
+        }
+        self.spare_effects = cx.effects;
+    }
+
+    /// Polls tasks, buries the dead and starts the restarted until nothing is left to do now.
+    fn settle(&mut self) {
+        loop {
+            self.house_spawned();
+            self.bury();
+            let starting = std::mem::take(&mut self.core.borrow_mut().starting);
+            if !starting.is_empty() {
+                for node in starting {
+                    self.start(node);
+                }
+                continue;
+            }
+            let Some(id) = self.core.borrow_mut().next_ready() else {
+                let core = self.core.borrow();
+                if core.needs_settling() {
+                    continue;
+                }
+                return;
+            };
+            self.poll(id);
+        }
+    }
+
+    fn poll(&mut self, id: TaskId) {
+        let Some(mut future) = self.futures[id.0].take() else { return };
+        let done = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_ready();
+        self.core.borrow_mut().polled(id, done);
+        if done {
+            drop(future);
+            self.core.borrow_mut().tasks.release(id);
+        } else {
+            self.futures[id.0] = Some(future);
+        }
+        self.house_spawned();
+        let aborted = std::mem::take(&mut self.core.borrow_mut().tasks.aborted);
+        for id in aborted {
+            self.drop_task(id);
+        }
+    }
+
+    /// Gives the futures of spawned tasks their place.
+    fn house_spawned(&mut self) {
+        if self.core.borrow().tasks.spawned.is_empty() {
+            return;
+        }
+        let spawned = std::mem::take(&mut self.core.borrow_mut().tasks.spawned);
+        for (id, future) in spawned {
+            if self.futures.len() <= id.0 {
+                self.futures.resize_with(id.0 + 1, || None);
+            }
+            self.futures[id.0] = Some(future);
+        }
+    }
+
+    /// Drops what dead processes left: they are marked dead, so nothing that `Drop` does has an effect.
+    fn bury(&mut self) {
+        if self.core.borrow().dying.is_empty() {
+            return;
+        }
+        let dying = std::mem::take(&mut self.core.borrow_mut().dying);
+        for node in dying {
+            self.services[node.index()] = None;
+            let tasks = self.core.borrow().tasks.of_node(node);
+            for id in tasks {
+                self.core.borrow_mut().tasks.mark_dead(id);
+                self.drop_task(id);
+            }
+        }
+    }
+
+    fn drop_task(&mut self, id: TaskId) {
+        let future = self.futures[id.0].take();
+        drop(future);
+        self.core.borrow_mut().tasks.release(id);
+    }
+
+    /// The run is over: everything is dropped, and nothing that `Drop` does counts.
+    fn tear_down(&mut self) {
+        self.core.borrow_mut().over = true;
+        self.futures.clear();
+        let spawned = std::mem::take(&mut self.core.borrow_mut().tasks.spawned);
+        drop(spawned);
+    }
+
+    fn outcome(self, ending: Ending) -> Outcome<D::Note> {
+        let mut core = self.core.borrow_mut();
+        let nodes = core.nodes.drain(..).map(|node| NodeOutcome {
+            name: node.name,
+            clocks: node.clocks,
+            activity: node.activity,
+            steps: node.steps,
+        });
+        let nodes = nodes.collect();
+        Outcome {
+            notes: std::mem::take(&mut core.notes),
+            nodes,
+            strikes: std::mem::take(&mut core.faults.strikes),
+            end: core.now,
+            ending,
+            hash: core.hash.value(),
+            events: core.events,
+            application_events: core.application_events,
+            ignored_dead_effects: core.ignored_dead_effects,
+            records: core.records.take().unwrap_or_default(),
+        }
+    }
+}
+
+impl<D: Domain> fmt::Debug for Sim<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sim of {} nodes", self.programs.len())
+    }
+}
+
+const DEFAULT_LATENCY: Duration = Duration::from_millis(1);
