@@ -1,0 +1,8 @@
+//! The kernel's contracts, each shown on a small probe: an effect when something is on, and its
+//! absence when it is off.
+
+mod crashes;
+mod links;
+mod probe;
+mod process_faults;
+mod running;

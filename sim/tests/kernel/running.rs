@@ -1,0 +1,194 @@
+//! Clocks, randomness, order, the trace hash, and how runs end.
+
+use host::{Domain as _, Ending, Host, Ppm, Purpose, Span, Stage};
+
+use crate::probe::*;
+use sim::{Bounds, Lasts, RecordKind, Sim, What, When};
+
+#[test]
+fn a_step_moves_wall_timers_and_a_rate_moves_all_and_neither_outlives_the_fault() {
+    for (what, lasts, fired_at) in [
+        (None, Lasts::ToTheEnd, [10_000, 10_000, 10_000]),
+        (Some(What::StepClock(on(SERVER), 8_000_000_000)), Lasts::Instant, [10_000, 10_000, 2_000]),
+        (Some(What::StepClock(on(SERVER), -5_000_000_000)), Lasts::Instant, [10_000, 10_000, 15_000]),
+        // 1 s at the normal rate, then everything at twice the rate.
+        (Some(What::ClockRate(on(SERVER), Ppm::new(1_000_000))), Lasts::ToTheEnd, [5_500, 5_500, 5_500]),
+        // For 2 s the clocks count 4: a slew ends with the fault.
+        (Some(What::ClockRate(on(SERVER), Ppm::new(1_000_000))), lasts(2_000), [8_000, 8_000, 8_000]),
+        // 4 s of sleep: the monotonic timer waits for them, the others do not notice.
+        (Some(What::MachineSleep(on(SERVER))), lasts(4_000), [14_000, 10_000, 10_000]),
+        (Some(What::VmStop(on(SERVER))), lasts(4_000), [14_000, 14_000, 14_000]),
+        // They come due within the pause, and fire when it ends.
+        (Some(What::Pause(on(SERVER))), lasts(12_000), [13_000, 13_000, 13_000]),
+    ] {
+        let mut world = World::new(Persistence::None).client(|host, _| async move { host.sleep(secs(20)).await });
+        if let Some(what) = what.clone() {
+            world = world.fault(at(1_000), what, lasts);
+        }
+        let (_, outcome) = world.run();
+        assert_eq!([1, 2, 3].map(|timer| fired(&outcome, timer)), fired_at.map(Some), "{what:?}");
+    }
+}
+
+#[test]
+fn a_program_sees_its_own_machine_s_clocks() {
+    let program = |host: Process, log: Log| async move {
+        host.sleep(secs(10)).await;
+        log.word(&host, &format!("{} {}", clock(&host), wall(&host)));
+    };
+    let (log, outcome) = World::new(Persistence::None).client_at(Ppm::new(1_000_000), program).run();
+    assert_eq!(log.words(), ["10000 10000"]);
+    assert_eq!(millis(outcome.end), 5_000, "a clock at twice the rate counts 10 s in 5");
+}
+
+#[test]
+fn the_server_s_rate_is_its_own() {
+    let world = World::with_rates(Persistence::None, Ppm::new(-500_000));
+    let (_, outcome) = world.client(|host, _| async move { host.sleep(secs(30)).await }).run();
+    assert_eq!(fired(&outcome, 1), Some(20_000));
+}
+
+#[test]
+fn recording_changes_nothing_and_a_seed_is_a_run() {
+    let run = |seed, recording| {
+        let mut world = World::new(Persistence::None);
+        world.sim = Sim::new(seed, recording);
+        world.sim.service(spec("server"), Box::new(|| Box::new(Store::new(Persistence::None))));
+        let world = world.client(|host, log| async move {
+            let line = line(&host).await;
+            for _ in 0..5 {
+                host.sleep(Span::Uniform { from: ms(1), to: ms(9) }.sample(|| host.random(Purpose::Workload))).await;
+                log.say(&host, get(&line).await);
+            }
+        });
+        world.fault(at(10), What::Pause(on(CLIENT)), lasts(7)).run().1
+    };
+    let (bare, recorded, again, other) = (run(3, false), run(3, true), run(3, true), run(4, true));
+    assert_eq!(bare.hash, recorded.hash);
+    assert_eq!((bare.events, bare.records.len()), (recorded.events, 0));
+    assert_eq!(recorded.records, again.records);
+    assert_ne!(recorded.hash, other.hash);
+    assert!(recorded.records.iter().any(|record| record.kind == RecordKind::Fault));
+}
+
+#[test]
+fn a_recipe_s_draw_shifts_nothing_and_a_workload_s_draw_shifts_the_workload() {
+    let run = |extra: Option<Purpose>| {
+        let world = World::new(Persistence::None).client(move |host, log| async move {
+            let line = line(&host).await;
+            for _ in 0..5 {
+                if let Some(purpose) = extra {
+                    host.random(purpose);
+                }
+                host.sleep(ms(host.random(Purpose::Workload) % 100)).await;
+                get(&line).await.expect("an answer");
+                log.word(&host, "answered");
+            }
+        });
+        world.run().0.lines()
+    };
+    assert_eq!(run(None), run(Some(Purpose::Recipe)));
+    assert_ne!(run(None), run(Some(Purpose::Workload)));
+}
+
+#[test]
+fn a_node_s_draws_do_not_depend_on_who_else_is_there() {
+    let draws = |crowd: usize| {
+        let mut world = World::new(Persistence::None);
+        for _ in 0..crowd {
+            let nobody = spec("somebody-else");
+            world.sim.service(nobody, Box::new(|| Box::new(Store::new(Persistence::None))));
+        }
+        let world = world.client(|host, log| async move { log.say(&host, host.random(Purpose::Recipe)) });
+        world.words()
+    };
+    assert_eq!(draws(0), draws(3));
+}
+
+#[test]
+fn a_run_ends_quietly_when_nothing_can_change_any_more() {
+    let world = World::new(Persistence::None).client(|host, _| async move { host.sleep(secs(2)).await });
+    let (_, outcome) = world.run();
+    assert_eq!((outcome.ending, millis(outcome.end)), (Ending::Quiet, 2_000));
+}
+
+#[test]
+fn a_run_waits_for_a_planned_fault_and_its_end() {
+    let world = World::new(Persistence::None).client(|host, _| async move { host.sleep(secs(2)).await });
+    let (_, outcome) = world.fault(at(5_000), What::Pause(on(SERVER)), lasts(1_000)).run();
+    assert_eq!((outcome.ending, millis(outcome.end)), (Ending::Quiet, 6_000));
+}
+
+#[test]
+fn a_run_ends_at_its_horizon_and_at_its_budget() {
+    let forever = |host: Process, _| async move {
+        loop {
+            host.sleep(secs(1)).await;
+        }
+    };
+    let (_, outcome) = World::new(Persistence::None).client(forever).run();
+    assert_eq!((outcome.ending, millis(outcome.end)), (Ending::Horizon, 60_000));
+    let world = World::new(Persistence::None).client(forever);
+    let outcome = world.sim.run(Bounds { horizon: secs(60), events: 20 });
+    assert_eq!((outcome.ending, outcome.events), (Ending::Budget, 20));
+}
+
+#[test]
+fn a_client_that_waits_for_nothing_is_stuck() {
+    let world = World::new(Persistence::None).client(|_, _| std::future::pending());
+    let (_, outcome) = world.run();
+    assert_eq!(outcome.ending, Ending::Stuck);
+    assert_eq!(millis(outcome.end), 10_000, "the last event was a timer of the server");
+}
+
+#[test]
+fn a_cue_comes_at_an_instant_or_with_a_milestone() {
+    let mut world = World::new(Persistence::None);
+    world.sim.cue(When::At(secs(3)));
+    world.sim.cue(When::Milestone { clients: vec![OTHER], point: host::Point("here"), nth: 1, plus: ms(250) });
+    let world = world
+        .client_at(Ppm::new(1_000_000), |host, log| async move {
+            host.cue(host::Cue(0)).await;
+            log.word(&host, "at three true seconds");
+            host.cue(host::Cue(1)).await;
+            log.word(&host, "after the other");
+        })
+        .client(|host, _| async move {
+            until(&host, 4_000).await;
+            host.point(host::Point("here")).await;
+        });
+    let (log, outcome) = world.run();
+    assert_eq!(log.words(), ["at three true seconds", "after the other"]);
+    assert_eq!((log.lines()[0].0, millis(outcome.end)), (6_000, 4_250));
+}
+
+#[test]
+fn equal_times_run_in_the_order_in_which_they_were_planned() {
+    let world = World::new(Persistence::None)
+        .client(|host, log| async move {
+            host.sleep(secs(1)).await;
+            log.word(&host, "first");
+        })
+        .client(|host, log| async move {
+            host.sleep(secs(1)).await;
+            log.word(&host, "second");
+        });
+    assert_eq!(world.words(), ["first", "second"]);
+}
+
+#[test]
+fn records_tell_who_sent_what_to_whom() {
+    let world = World::new(Persistence::None).client(|host, _| async move {
+        let line = line(&host).await;
+        put(&line, 3).await.expect("kept");
+    });
+    let (_, outcome) = world.run();
+    let text = Probe::describe_message(&Message::Ask(Ask::Put(3)));
+    let of_put: Vec<_> = outcome.records.iter().filter(|record| record.text == text).collect();
+    assert_eq!(
+        of_put.iter().map(|r| r.kind).collect::<Vec<_>>(),
+        [RecordKind::Decide, RecordKind::Leave, RecordKind::Arrive]
+    );
+    assert!(of_put.windows(2).all(|pair| pair[0].message == pair[1].message && pair[0].at < pair[1].at));
+    assert_eq!((of_put[0].node, of_put[0].peer, of_put[2].node), (CLIENT, Some(SERVER), SERVER));
+}
