@@ -84,7 +84,7 @@ pub enum Step {
         /// How many times.
         times: u32,
         /// Which steps.
-        steps: Vec<Step>,
+        steps: Vec<Self>,
     },
 }
 

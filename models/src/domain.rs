@@ -1,0 +1,198 @@
+//! The world of locks: what travels on its wires, what its services write to disk, and what of it all
+//! the history is told.
+//!
+//! The kernel carries these things and knows none of them. Adding a service means a variant in
+//! [`Message`] for each kind of thing it sends, and one in [`Record`] if it writes to disk.
+
+use std::fmt;
+
+use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
+use spec::{Note, Token};
+
+use crate::redis::{Command, Reply};
+use crate::resource::{Op, OpReply, Stored};
+use crate::script::points;
+
+/// The domain of distributed locks.
+#[derive(Clone, Copy, Debug)]
+pub enum Locks {}
+
+impl Domain for Locks {
+    type Message = Message;
+    type Note = Note;
+    type Record = Record;
+
+    fn operation(message: &Message) -> Operation {
+        match message {
+            Message::Redis(command) => command.operation(),
+            Message::Op(op) => op.operation(),
+            // A reply is known by what it answers; the kernel never asks.
+            Message::RedisReply(_) | Message::OpReply(_) => Operation("reply"),
+        }
+    }
+
+    fn left(message: &Message, attempt: AttemptId) -> Option<Note> {
+        match message {
+            Message::Op(op) => Some(Note::Left { attempt, op: op.id() }),
+            _ => None,
+        }
+    }
+
+    fn milestone(note: &Note) -> Option<(AttemptId, Point)> {
+        match note {
+            // A renewal names the owner again, and so marks this milestone once more.
+            Note::Owner { attempt, .. } => attempt.map(|attempt| (attempt, points::OWNER)),
+            Note::Wrote { attempt, .. } => attempt.map(|attempt| (attempt, points::WRITE_APPLIED)),
+            Note::Refused { attempt, .. } => attempt.map(|attempt| (attempt, points::REFUSED)),
+            _ => None,
+        }
+    }
+
+    fn describe_message(message: &Message) -> String {
+        message.to_string()
+    }
+
+    fn describe_note(note: &Note) -> String {
+        describe(note)
+    }
+}
+
+/// Whatever travels on a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// To a Redis server.
+    Redis(Command),
+    /// From a Redis server.
+    RedisReply(Reply),
+    /// To the guarded resource.
+    Op(Op),
+    /// From the guarded resource.
+    OpReply(OpReply),
+}
+
+digest_enum!(Message { 1 => Redis(command), 2 => RedisReply(reply), 3 => Op(op), 4 => OpReply(reply) });
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Redis(command) => command.fmt(f),
+            Self::RedisReply(reply) => reply.fmt(f),
+            Self::Op(op) => op.fmt(f),
+            Self::OpReply(reply) => reply.fmt(f),
+        }
+    }
+}
+
+/// Packs each kind of thing into its variant, and unpacks it; what is not of that kind is given back.
+macro_rules! carried {
+    ($($variant:ident($type:ty)),* $(,)?) => { $(
+        impl From<$type> for Message {
+            fn from(content: $type) -> Self {
+                Self::$variant(content)
+            }
+        }
+
+        impl TryFrom<Message> for $type {
+            type Error = Message;
+
+            fn try_from(message: Message) -> Result<Self, Message> {
+                match message {
+                    Message::$variant(content) => Ok(content),
+                    other => Err(other),
+                }
+            }
+        }
+    )* };
+}
+carried!(Redis(Command), RedisReply(Reply), Op(Op), OpReply(OpReply));
+
+/// No message is the one that is never sent.
+impl TryFrom<Message> for Never {
+    type Error = Message;
+
+    fn try_from(message: Message) -> Result<Self, Message> {
+        Err(message)
+    }
+}
+
+/// Whatever a service writes to its disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// The guarded resource: one object's new state.
+    Stored(Stored),
+}
+
+/// One line for a person.
+fn describe(note: &Note) -> String {
+    match note {
+        Note::Attempting { attempt, lock } => format!("{attempt:?} asks for {lock}"),
+        Note::Granted { attempt, token, until, .. } => {
+            let until = match until {
+                Some(until) => format!("until its clock reads {}", Clock(until.as_nanos())),
+                None => "until it releases".to_owned(),
+            };
+            format!("{attempt:?} takes the lock to be its own {until}{}", With(*token))
+        }
+        Note::Denied { attempt } => format!("{attempt:?} is denied"),
+        Note::Failed { attempt } => format!("{attempt:?} got no clear answer"),
+        Note::Renewed { attempt, until } => {
+            format!("{attempt:?} has extended its lease until its clock reads {}", Clock(until.as_nanos()))
+        }
+        Note::RenewalFailed { attempt } => format!("{attempt:?} could not extend its lease"),
+        Note::ToldOfLoss { attempt } => format!("{attempt:?} learns that its lock is lost"),
+        Note::Checked { attempt, op } => format!("{attempt:?} goes ahead with operation {}", op.0),
+        Note::Left { attempt, op } => format!("operation {} of {attempt:?} leaves", op.0),
+        Note::Releasing { attempt } => format!("{attempt:?} begins to release"),
+        Note::Released { attempt } => format!("{attempt:?} has released"),
+        Note::ReleaseRefused { attempt } => format!("{attempt:?} could not release"),
+        Note::Ended { attempt } => format!("{attempt:?} is through with its section"),
+        Note::Owner { key, attempt: Some(attempt), .. } => format!("{key} belongs to {attempt:?}"),
+        Note::Owner { key, attempt: None, .. } => format!("{key} belongs to nobody"),
+        Note::Read { attempt, object, version, .. } => {
+            format!("{object} v{} is read by {}", version.0, Whom(*attempt))
+        }
+        Note::Wrote { attempt, object, based_on, replaced, .. } => {
+            let based_on = match based_on {
+                Some(version) => format!("based on v{}", version.0),
+                None => "blind".to_owned(),
+            };
+            format!("{object} v{} is overwritten by {}, {based_on}", replaced.0, Whom(*attempt))
+        }
+        Note::Refused { attempt, op, object } => {
+            format!("operation {} of {} on {object} is refused", op.0, Whom(*attempt))
+        }
+    }
+}
+
+/// A token, if there is one, at the end of a line.
+pub(crate) struct With(pub(crate) Option<Token>);
+
+impl fmt::Display for With {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |token| write!(f, ", token {}", token.0))
+    }
+}
+
+/// An attempt, or somebody outside any.
+struct Whom(Option<AttemptId>);
+
+impl fmt::Display for Whom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(attempt) => write!(f, "{attempt:?}"),
+            None => f.write_str("somebody outside any attempt"),
+        }
+    }
+}
+
+/// A reading of a clock, in seconds to the millisecond.
+struct Clock(u64);
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03} s", self.0 / 1_000_000_000, self.0 / 1_000_000 % 1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests;

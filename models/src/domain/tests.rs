@@ -1,0 +1,161 @@
+//! How messages and notes read, and what becomes of them on their way through the kernel.
+
+use std::num::NonZeroU32;
+use std::rc::Rc;
+
+use host::{Digest, MonoTime, NodeId, Request};
+use spec::{Authorities, OpId, Version};
+
+use super::*;
+use crate::redis::{RedisError, Value};
+
+type Name = Rc<str>;
+
+fn attempt() -> AttemptId {
+    AttemptId::new(NodeId::new(3), NonZeroU32::MIN)
+}
+
+fn read() -> Op {
+    Op::Read { op: OpId(0), object: "account".into(), token: Some(Token(33)) }
+}
+
+fn write(based_on: Option<Version>) -> Op {
+    Op::Write { op: OpId(1), object: "account".into(), token: Some(Token(33)), based_on }
+}
+
+#[test]
+fn messages_read_like_what_one_would_type() {
+    let [lock, counter] = ["lock:orders", "lock:orders:token"].map(Name::from);
+    let key = || lock.clone();
+    let value = || Value::from("7f3a5c00112233445566778899aabbccddeeff00");
+    #[rustfmt::skip]
+    let table: Vec<(Message, &str)> = vec![
+        (Command::Set { key: key(), value: value(), nx: true, px: Some(10_000) }.into(),
+            r#"SET lock:orders "7f3a…" NX PX 10000"#),
+        (Command::Set { key: key(), value: value(), nx: false, px: None }.into(), r#"SET lock:orders "7f3a…""#),
+        (Command::Get { key: key() }.into(), "GET lock:orders"),
+        (Command::Del { key: key() }.into(), "DEL lock:orders"),
+        (Command::Exists { key: key() }.into(), "EXISTS lock:orders"),
+        (Command::Pttl { key: key() }.into(), "PTTL lock:orders"),
+        (Command::Pexpire { key: key(), px: 500 }.into(), "PEXPIRE lock:orders 500"),
+        (Command::Incr { key: counter.clone() }.into(), "INCR lock:orders:token"),
+        (Command::CompareAndDelete { key: key(), value: value() }.into(),
+            r#"EVAL compare-and-delete lock:orders "7f3a…""#),
+        (Command::CompareAndPexpire { key: key(), value: value(), px: 9_000 }.into(),
+            r#"EVAL compare-and-pexpire lock:orders "7f3a…" 9000"#),
+        (Command::LockWithToken { key: key(), value: value(), px: Some(10_000), counter }.into(),
+            r#"EVAL lock-with-token lock:orders lock:orders:token "7f3a…" PX 10000"#),
+        (Reply::Ok.into(), "+OK"),
+        (Reply::Nil.into(), "nil"),
+        (Reply::Int(33).into(), ":33"),
+        (Reply::Bulk("33".into()).into(), "\"33\""),
+        (Reply::Error(RedisError::NotAnInteger).into(), "-ERR value is not an integer or out of range"),
+        (read().into(), "READ account, token 33"),
+        (write(Some(Version(3))).into(), "WRITE account based on v3, token 33"),
+        (write(None).into(), "WRITE account blind, token 33"),
+        (Op::Read { op: OpId(0), object: "account".into(), token: None }.into(), "READ account"),
+        (OpReply::Version(Version(4)).into(), "v4"),
+        (OpReply::Refused.into(), "refused"),
+    ];
+    for (message, text) in table {
+        assert_eq!(Locks::describe_message(&message), text);
+    }
+}
+
+#[test]
+fn notes_read_as_sentences() {
+    let (attempt, op, until) = (attempt(), OpId(1), MonoTime::from_nanos(9_898_765_432));
+    let (authority, key, object) = (NodeId::new(0), Name::from("orders"), Name::from("account"));
+    let by = Some(attempt);
+    let granted = |token, until| Note::Granted { attempt, token, until, counted: Authorities::one(authority) };
+    let (replaced, version) = (Version(3), Version(3));
+    let wrote = |attempt, based_on| Note::Wrote { attempt, op, object: object.clone(), based_on, replaced };
+    #[rustfmt::skip]
+    let table = [
+        (Note::Attempting { attempt, lock: key.clone() }, "node-3#1 asks for orders"),
+        (granted(Some(Token(33)), Some(until)), "node-3#1 takes the lock to be its own until its clock reads 9.898 s, token 33"),
+        (granted(None, None), "node-3#1 takes the lock to be its own until it releases"),
+        (Note::Denied { attempt }, "node-3#1 is denied"),
+        (Note::Failed { attempt }, "node-3#1 got no clear answer"),
+        (Note::Renewed { attempt, until }, "node-3#1 has extended its lease until its clock reads 9.898 s"),
+        (Note::RenewalFailed { attempt }, "node-3#1 could not extend its lease"),
+        (Note::ToldOfLoss { attempt }, "node-3#1 learns that its lock is lost"),
+        (Note::Checked { attempt, op }, "node-3#1 goes ahead with operation 1"),
+        (Note::Left { attempt, op }, "operation 1 of node-3#1 leaves"),
+        (Note::Releasing { attempt }, "node-3#1 begins to release"),
+        (Note::Released { attempt }, "node-3#1 has released"),
+        (Note::ReleaseRefused { attempt }, "node-3#1 could not release"),
+        (Note::Ended { attempt }, "node-3#1 is through with its section"),
+        (Note::Owner { authority, key: key.clone(), attempt: by }, "orders belongs to node-3#1"),
+        (Note::Owner { authority, key, attempt: None }, "orders belongs to nobody"),
+        (Note::Read { attempt: by, op, object: object.clone(), version }, "account v3 is read by node-3#1"),
+        (wrote(by, Some(Version(2))), "account v3 is overwritten by node-3#1, based on v2"),
+        (wrote(None, None), "account v3 is overwritten by somebody outside any attempt, blind"),
+        (Note::Refused { attempt: by, op, object: object.clone() }, "operation 1 of node-3#1 on account is refused"),
+    ];
+    for (note, text) in table {
+        assert_eq!(Locks::describe_note(&note), text);
+    }
+}
+
+#[test]
+fn what_leaves_towards_the_resource_is_noted() {
+    let left = |message: Message| Locks::left(&message, attempt());
+    assert_eq!(left(read().into()), Some(Note::Left { attempt: attempt(), op: OpId(0) }));
+    assert_eq!(left(write(None).into()), Some(Note::Left { attempt: attempt(), op: OpId(1) }));
+    assert_eq!(left(Command::Get { key: "orders".into() }.into()), None);
+    assert_eq!(left(OpReply::Refused.into()), None);
+}
+
+#[test]
+fn services_mark_the_milestones_that_a_client_cannot_see() {
+    let (attempt, op, object) = (attempt(), OpId(1), Name::from("account"));
+    let by = Some(attempt);
+    let owner = |attempt| Note::Owner { authority: NodeId::new(0), key: "orders".into(), attempt };
+    let wrote = Note::Wrote { attempt: by, op, object: object.clone(), based_on: None, replaced: Version(0) };
+    let refused = |attempt| Note::Refused { attempt, op, object: object.clone() };
+    assert_eq!(Locks::milestone(&owner(by)), Some((attempt, points::OWNER)));
+    assert_eq!(Locks::milestone(&owner(None)), None);
+    assert_eq!(Locks::milestone(&wrote), Some((attempt, points::WRITE_APPLIED)));
+    assert_eq!(Locks::milestone(&refused(by)), Some((attempt, points::REFUSED)));
+    assert_eq!(Locks::milestone(&refused(None)), None);
+    assert_eq!(Locks::milestone(&Note::Ended { attempt }), None);
+}
+
+#[test]
+fn faults_know_requests_by_what_a_lock_wants_of_them() {
+    let (key, value) = (Name::from("orders"), Value::from("a"));
+    let name = |message: Message| Locks::operation(&message).0;
+    let (k, v) = (|| key.clone(), || value.clone());
+    assert_eq!(name(Command::Set { key: k(), value: v(), nx: true, px: None }.into()), "set");
+    assert_eq!(name(Command::LockWithToken { key: k(), value: v(), px: None, counter: k() }.into()), "set");
+    assert_eq!(name(Command::CompareAndPexpire { key: k(), value: v(), px: 1 }.into()), "renew");
+    assert_eq!(name(Command::CompareAndDelete { key: k(), value: v() }.into()), "release");
+    assert_eq!(name(Command::Incr { key: k() }.into()), "incr");
+    assert_eq!([name(read().into()), name(write(None).into())], ["read", "write"]);
+}
+
+#[test]
+fn a_message_is_unpacked_only_as_what_it_is() {
+    assert_eq!(Op::try_from(Message::from(read())), Ok(read()));
+    assert_eq!(Command::try_from(Message::from(read())), Err(read().into()));
+    assert_eq!(<Op as Request>::Push::try_from(Message::from(read())), Err(read().into()));
+}
+
+#[test]
+fn messages_fit_a_cache_line() {
+    // They are moved through the event queue: a larger variant belongs in a box.
+    assert!(size_of::<Message>() <= 64, "{}", size_of::<Message>());
+}
+
+#[test]
+fn digests_are_written_down() {
+    // Golden: a change here changes every trace hash, and with it the engine version.
+    let set = Command::Set { key: "orders".into(), value: "a".into(), nx: true, px: Some(10_000) };
+    let error = Reply::Error(RedisError::InvalidExpire { command: "set" });
+    let messages = [set.into(), write(Some(Version(3))).into(), Message::from(error)];
+    assert_eq!(
+        messages.map(|message| message.digested()),
+        [0x01f7_e958_66b0_a244, 0xf41d_8fa5_c55a_5aa2, 0xbf93_3a25_6319_7fb0]
+    );
+}

@@ -1,0 +1,115 @@
+//! What a lock is to the client around it: a recipe to acquire, to renew and to release.
+//!
+//! A lock is one `impl Recipe`. It says nothing to the history: the [client](crate::client) notes what
+//! is attempted, granted, renewed and released, so that no lock can forget to.
+//!
+//! ```
+//! use host::Host;
+//! use models::recipe::{Acquired, Lease, Recipe, Release};
+//!
+//! /// A lock that everybody gets.
+//! #[derive(Clone)]
+//! struct Generous;
+//!
+//! impl<H: Host> Recipe<H> for Generous {
+//!     type Proof = ();
+//!
+//!     async fn acquire(&self, _: &H) -> Acquired<()> {
+//!         Acquired::Granted(Lease::until_released(()))
+//!     }
+//!
+//!     async fn release(&self, _: &H, _: &Lease<()>) -> Release {
+//!         Release::Confirmed
+//!     }
+//! }
+//! ```
+
+use host::{Duration, Host, MonoTime};
+use spec::{Authorities, Note, Token};
+
+/// A process in a world whose history is about locks.
+pub trait LockHost: Host<Note = Note> {}
+
+impl<H: Host<Note = Note>> LockHost for H {}
+
+/// A lock, as one client uses it. Copies share the client's connections.
+pub trait Recipe<H: Host>: Clone + 'static {
+    /// What the client must show to renew or to release: an owner value, a session, a node's path.
+    type Proof: Clone + 'static;
+
+    /// Gets ready, when the client starts: opens the connections that the lock needs.
+    async fn connect(&self, host: &H) {
+        let _ = host;
+    }
+
+    /// How often the lease is to be extended in the background. `None`: never.
+    fn renew_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Asks for the lock, once.
+    async fn acquire(&self, host: &H) -> Acquired<Self::Proof>;
+
+    /// Extends the lease, to `by` from now (`None`: to the lock's own length).
+    async fn renew(&self, host: &H, lease: &Lease<Self::Proof>, by: Option<Duration>) -> Renewal {
+        let _ = (host, lease, by);
+        Renewal::Failed
+    }
+
+    /// Gives the lock back.
+    async fn release(&self, host: &H, lease: &Lease<Self::Proof>) -> Release;
+}
+
+/// A lock that was granted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease<P> {
+    /// What the recipe needs to renew or release it.
+    pub proof: P,
+    /// The fencing token, if the lock gives one.
+    pub token: Option<Token>,
+    /// The promised end, on the client's monotonic clock. `None`: no end before the release.
+    pub until: Option<MonoTime>,
+    /// The lock servers whose grant was counted.
+    pub counted: Authorities,
+}
+
+impl<P> Lease<P> {
+    /// A lease without an end, without a token, that no server granted.
+    #[must_use]
+    pub const fn until_released(proof: P) -> Self {
+        Self { proof, token: None, until: None, counted: Authorities::NONE }
+    }
+}
+
+/// How an attempt to acquire ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Acquired<P> {
+    /// The lock is the client's own.
+    Granted(Lease<P>),
+    /// It is not, and nothing is left behind.
+    Denied,
+    /// No clear answer. The recipe has cleaned up as well as it could, but the service may still take
+    /// the client for the owner.
+    Failed,
+}
+
+/// How an attempt to extend a lease ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Renewal {
+    /// The lease is longer now.
+    Extended {
+        /// The new promised end, on the client's monotonic clock.
+        until: MonoTime,
+    },
+    /// The service refused or did not answer, or the lock cannot be extended.
+    Failed,
+}
+
+/// How a release ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Release {
+    /// The service confirmed it.
+    Confirmed,
+    /// The lock was not the client's to release, or the service did not answer.
+    Refused,
+}

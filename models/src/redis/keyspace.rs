@@ -1,0 +1,47 @@
+//! The keys of one server, their expiry, and in their shadow the attempts that own them.
+
+use std::collections::BTreeMap;
+
+use host::AttemptId;
+
+use super::{Key, Value};
+
+/// One key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub(super) value: Value,
+    /// The time, in ms since 1970, after which the key is gone. `None`: it stays.
+    pub(super) when: Option<i64>,
+    /// The attempt that took the lock whose key this is. A shadow: no reply depends on it.
+    pub(super) owner: Option<AttemptId>,
+}
+
+/// All keys. Expired ones stay until they are [taken away](Self::take_expired).
+#[derive(Default, Debug)]
+pub(super) struct Keyspace {
+    entries: BTreeMap<Key, Entry>,
+}
+
+impl Keyspace {
+    /// Takes the key away if it has expired.
+    ///
+    /// Redis keeps a key through the whole millisecond of its deadline: it is gone once the clock reads
+    /// more.
+    pub(super) fn take_expired(&mut self, key: &str, now: i64) -> Option<Entry> {
+        let when = self.entries.get(key)?.when?;
+        if now > when { self.entries.remove(key) } else { None }
+    }
+
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
+        self.entries.get_mut(key)
+    }
+
+    /// Gives back what was there.
+    pub(super) fn insert(&mut self, key: Key, entry: Entry) -> Option<Entry> {
+        self.entries.insert(key, entry)
+    }
+
+    pub(super) fn remove(&mut self, key: &str) -> Option<Entry> {
+        self.entries.remove(key)
+    }
+}

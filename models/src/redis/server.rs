@@ -1,0 +1,188 @@
+//! One Redis server: a thread that runs one command after another.
+//!
+//! Sources: the Redis 7.0.15 source (`t_string.c`, `expire.c`, `db.c`) and what such a server answers.
+//!
+//! * **Clock.** A time to live becomes an absolute deadline on the *wall* clock, in whole ms, so that a
+//!   step of the clock moves every deadline at once. The clock is read once for a command or a script.
+//! * **Expiry.** A key is there while `now <= deadline`. It is taken away by the next command that
+//!   touches it. Redis also looks for expired keys by itself; no command can tell the difference.
+//! * **Persistence.** None: a restarted server is empty, counters included.
+//!
+//! Not modelled: eviction and other limits of memory, replication, transactions, blocking commands,
+//! publish and subscribe, types other than strings.
+
+use host::{AttemptId, Context, Origin, Service};
+use spec::Note;
+
+use super::keyspace::{Entry, Keyspace};
+use super::{Command, Key, RedisError, Reply, Value};
+use crate::domain::{Locks, Message};
+
+/// A Redis server.
+///
+/// # Who owns a key
+///
+/// The history is told who owns a lock's key; no reply depends on it. A key that `SET NX` or
+/// lock-with-token creates is owned by the attempt that asked for it. Whoever overwrites an owned key
+/// owns it from then on, and a key that is deleted or found expired is nobody's. A renewal that is
+/// carried out names the owner again, so that the history knows whose lease it was that was extended.
+/// A key that was never taken as a lock is not mentioned.
+///
+/// An expired key is mentioned when it is next touched, which may be late or never: whoever judges by
+/// the history must take the end of a lease from what was promised, not from here.
+#[derive(Default, Debug)]
+pub struct Redis {
+    keys: Keyspace,
+}
+
+impl Service<Locks> for Redis {
+    fn on_start(&mut self, _: &mut Context<Locks>) {
+        self.keys = Keyspace::default();
+    }
+
+    fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
+        let Message::Redis(command) = message else { panic!("not a Redis command: {message:?}") };
+        let now = cx.wall.millis();
+        let reply = Step { keys: &mut self.keys, cx, now }.run(command).unwrap_or_else(Reply::Error);
+        cx.reply(from, reply);
+    }
+}
+
+/// The execution of one command or script.
+struct Step<'a> {
+    keys: &'a mut Keyspace,
+    cx: &'a mut Context<Locks>,
+    /// The wall clock in ms, read once.
+    now: i64,
+}
+
+impl Step<'_> {
+    fn run(&mut self, command: Command) -> Result<Reply, RedisError> {
+        Ok(match command {
+            Command::Set { key, value, nx, px } => self.set(key, value, nx, px)?,
+            Command::Get { key } => self.live(&key).map_or(Reply::Nil, |entry| Reply::Bulk(entry.value.clone())),
+            Command::Del { key } => count(self.delete(&key)),
+            Command::Exists { key } => count(self.live(&key).is_some()),
+            Command::Pttl { key } => Reply::Int(self.pttl(&key)),
+            Command::Pexpire { key, px } => count(self.pexpire(&key, px)?),
+            Command::Incr { key } => Reply::Int(self.incr(key)?),
+            Command::CompareAndDelete { key, value } => count(self.holds(&key, &value) && self.delete(&key)),
+            Command::CompareAndPexpire { key, value, px } => {
+                let done = self.holds(&key, &value) && self.pexpire(&key, px)?;
+                if done {
+                    self.note_owner_again(&key);
+                }
+                count(done)
+            }
+            Command::LockWithToken { key, value, px, counter } => match self.set(key, value, true, px)? {
+                Reply::Ok => Reply::Int(self.incr(counter)?),
+                refused => refused,
+            },
+        })
+    }
+
+    fn set(&mut self, key: Key, value: Value, nx: bool, px: Option<i64>) -> Result<Reply, RedisError> {
+        // The arguments are looked at before the key: a bad one is an error even if the key exists.
+        let when = match px {
+            None => None,
+            Some(px) if px <= 0 => return Err(RedisError::InvalidExpire { command: "set" }),
+            Some(px) => Some(self.deadline(px, "set")?),
+        };
+        let is_lock = match self.live(&key) {
+            Some(_) if nx => return Ok(Reply::Nil),
+            Some(entry) => entry.owner.is_some(),
+            None => nx,
+        };
+        let owner = if is_lock { self.cx.attempt } else { None };
+        self.insert(key, Entry { value, when, owner });
+        Ok(Reply::Ok)
+    }
+
+    fn pttl(&mut self, key: &Key) -> i64 {
+        let now = self.now;
+        match self.live(key) {
+            None => -2,
+            Some(Entry { when: None, .. }) => -1,
+            Some(Entry { when: Some(when), .. }) => *when - now,
+        }
+    }
+
+    fn pexpire(&mut self, key: &Key, px: i64) -> Result<bool, RedisError> {
+        let (when, now) = (self.deadline(px, "pexpire")?, self.now);
+        let Some(entry) = self.live(key) else { return Ok(false) };
+        if when > now {
+            entry.when = Some(when);
+        } else {
+            self.delete(key);
+        }
+        Ok(true)
+    }
+
+    fn incr(&mut self, key: Key) -> Result<i64, RedisError> {
+        let (old, when) = match self.live(&key) {
+            None => (0, None),
+            Some(entry) => (entry.value.as_integer().ok_or(RedisError::NotAnInteger)?, entry.when),
+        };
+        let new = old.checked_add(1).ok_or(RedisError::Overflow)?;
+        self.insert(key, Entry { value: new.into(), when, owner: None });
+        Ok(new)
+    }
+
+    fn holds(&mut self, key: &Key, value: &Value) -> bool {
+        self.live(key).is_some_and(|entry| entry.value == *value)
+    }
+
+    /// The deadline `px` ms from now.
+    fn deadline(&self, px: i64, command: &'static str) -> Result<i64, RedisError> {
+        self.now.checked_add(px).ok_or(RedisError::InvalidExpire { command })
+    }
+
+    /// The key, if it exists. Every access goes through here, so that no command sees an expired key.
+    fn live(&mut self, key: &Key) -> Option<&mut Entry> {
+        if let Some(expired) = self.keys.take_expired(key, self.now) {
+            self.note_removal(key, &expired);
+        }
+        self.keys.get_mut(key)
+    }
+
+    fn insert(&mut self, key: Key, entry: Entry) {
+        let owner = entry.owner;
+        let replaced = self.keys.insert(key.clone(), entry);
+        if owner.is_some() || replaced.is_some_and(|entry| entry.owner.is_some()) {
+            self.note_owner(key, owner);
+        }
+    }
+
+    fn delete(&mut self, key: &Key) -> bool {
+        // An expired key is not there to be deleted.
+        self.live(key);
+        let Some(removed) = self.keys.remove(key) else { return false };
+        self.note_removal(key, &removed);
+        true
+    }
+
+    fn note_removal(&mut self, key: &Key, removed: &Entry) {
+        if removed.owner.is_some() {
+            self.note_owner(key.clone(), None);
+        }
+    }
+
+    fn note_owner_again(&mut self, key: &Key) {
+        if let Some(owner) = self.keys.get_mut(key).and_then(|entry| entry.owner) {
+            self.note_owner(key.clone(), Some(owner));
+        }
+    }
+
+    fn note_owner(&mut self, key: Key, attempt: Option<AttemptId>) {
+        let authority = self.cx.node;
+        self.cx.note(Note::Owner { authority, key, attempt });
+    }
+}
+
+/// 1 or 0, as Redis says yes or no.
+fn count(yes: bool) -> Reply {
+    Reply::Int(yes.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,378 @@
+//! The server, stepped without a kernel: what a real 7.0.15 answers, the edges of expiry, and what the
+//! history is told of owners.
+
+use std::num::NonZeroU32;
+
+use host::{CallId, ConnId, Effect, MonoTime, NodeId, Operation, WallTime};
+
+use super::*;
+
+/// A server, the clock on its wall, and the client that is asking.
+struct Bench {
+    redis: Redis,
+    now: i64,
+    asker: Option<AttemptId>,
+    owners: Vec<Option<AttemptId>>,
+}
+
+const A: &str = "value of A";
+const B: &str = "value of B";
+const LOCK: &str = "lock";
+const COUNTER: &str = "lock:token";
+
+fn attempt(client: u16) -> AttemptId {
+    AttemptId::new(NodeId::new(client), NonZeroU32::MIN)
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { redis: Redis::default(), now: 1_700_000_000_000, asker: None, owners: Vec::new() }
+    }
+
+    /// From here on, that client's attempt is asking.
+    fn as_client(&mut self, client: u16) -> &mut Self {
+        self.asker = Some(attempt(client));
+        self
+    }
+
+    fn wait(&mut self, ms: i64) {
+        self.now += ms;
+    }
+
+    fn step(&mut self, step: impl FnOnce(&mut Redis, &mut Context<Locks>)) -> Option<Reply> {
+        let mut cx = Context::at(NodeId::new(7), MonoTime::default(), WallTime::from_millis(self.now));
+        cx.attempt = self.asker;
+        step(&mut self.redis, &mut cx);
+        assert!(cx.disk.records().is_empty(), "it has no persistence");
+        let mut reply = None;
+        for effect in cx.effects {
+            match effect {
+                Effect::Reply(_, message) => reply = Some(message.try_into().expect("a reply of Redis")),
+                Effect::Note(Note::Owner { authority, key, attempt }) => {
+                    assert_eq!((authority, &*key), (NodeId::new(7), LOCK));
+                    self.owners.push(attempt);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        reply
+    }
+
+    fn ask(&mut self, command: Command) -> Reply {
+        let from = Origin { conn: ConnId::new(0), call: CallId::new(0), operation: Operation("any") };
+        self.step(|redis, cx| redis.on_message(cx, from, command.into())).expect("a reply")
+    }
+
+    fn set(&mut self, value: &str, px: Option<i64>) -> Reply {
+        self.ask(Command::Set { key: LOCK.into(), value: value.into(), nx: false, px })
+    }
+
+    fn set_nx(&mut self, value: &str, px: impl Into<Option<i64>>) -> Reply {
+        self.ask(Command::Set { key: LOCK.into(), value: value.into(), nx: true, px: px.into() })
+    }
+
+    fn lock(&mut self, value: &str, px: i64) -> Reply {
+        let (key, counter) = (LOCK.into(), COUNTER.into());
+        self.ask(Command::LockWithToken { key, value: value.into(), px: Some(px), counter })
+    }
+
+    fn extend(&mut self, value: &str, px: i64) -> Reply {
+        self.ask(Command::CompareAndPexpire { key: LOCK.into(), value: value.into(), px })
+    }
+
+    fn release(&mut self, value: &str) -> Reply {
+        self.ask(Command::CompareAndDelete { key: LOCK.into(), value: value.into() })
+    }
+
+    fn get(&mut self) -> Reply {
+        self.ask(Command::Get { key: LOCK.into() })
+    }
+
+    fn del(&mut self) -> Reply {
+        self.ask(Command::Del { key: LOCK.into() })
+    }
+
+    fn exists(&mut self) -> Reply {
+        self.ask(Command::Exists { key: LOCK.into() })
+    }
+
+    fn pttl(&mut self) -> Reply {
+        self.ask(Command::Pttl { key: LOCK.into() })
+    }
+
+    fn pexpire(&mut self, px: i64) -> Reply {
+        self.ask(Command::Pexpire { key: LOCK.into(), px })
+    }
+
+    fn incr(&mut self) -> Reply {
+        self.ask(Command::Incr { key: LOCK.into() })
+    }
+}
+
+type Ask = fn(&mut Bench) -> Reply;
+
+const OK: Reply = Reply::Ok;
+const NIL: Reply = Reply::Nil;
+const NO: Reply = Reply::Int(0);
+const YES: Reply = Reply::Int(1);
+
+fn error(reply: Reply) -> String {
+    match reply {
+        Reply::Error(error) => error.to_string(),
+        other => panic!("no error: {other:?}"),
+    }
+}
+
+#[test]
+fn only_the_first_takes_the_key() {
+    let mut t = Bench::new();
+    assert_eq!(t.set_nx(A, 30_000), OK);
+    assert_eq!(t.set_nx(B, 30_000), NIL);
+    assert_eq!(t.get(), Reply::Bulk(A.into()));
+    t.wait(1_000);
+    assert_eq!(t.pttl(), Reply::Int(29_000));
+}
+
+#[test]
+fn only_the_owner_releases_and_only_once() {
+    let mut t = Bench::new();
+    t.set_nx(A, 30_000);
+    assert_eq!(t.release(B), NO);
+    assert_eq!(t.get(), Reply::Bulk(A.into()));
+    assert_eq!(t.release(A), YES);
+    assert_eq!(t.release(A), NO);
+    assert_eq!(t.pttl(), Reply::Int(-2));
+}
+
+#[test]
+fn a_time_to_live_must_be_positive() {
+    let mut t = Bench::new();
+    t.set(B, None);
+    for px in [0, -5, i64::MIN, i64::MAX] {
+        // An error even where the key's existence would have refused the command.
+        assert_eq!(error(t.set_nx(A, px)), "ERR invalid expire time in 'set' command", "{px}");
+        assert_eq!(error(t.lock(A, px)), "ERR invalid expire time in 'set' command", "{px}");
+        assert_eq!(error(t.set(A, Some(px))), "ERR invalid expire time in 'set' command", "{px}");
+    }
+    assert_eq!(t.get(), Reply::Bulk(B.into()));
+}
+
+#[test]
+fn pexpire_takes_what_is_not_positive_as_a_deletion() {
+    let mut t = Bench::new();
+    assert_eq!(t.pexpire(1_000), NO);
+    assert_eq!(t.set_nx(A, None), OK);
+    assert_eq!(t.pttl(), Reply::Int(-1));
+    assert_eq!(t.pexpire(20_000), YES);
+    assert_eq!(t.pttl(), Reply::Int(20_000));
+    assert_eq!(error(t.pexpire(i64::MAX)), "ERR invalid expire time in 'pexpire' command");
+    assert_eq!(t.pexpire(0), YES);
+    assert_eq!(t.exists(), NO);
+    t.set(A, None);
+    assert_eq!(t.pexpire(-1), YES);
+    assert_eq!(t.exists(), NO);
+}
+
+#[test]
+fn an_expired_key_is_free_for_the_next() {
+    let mut t = Bench::new();
+    t.set_nx(A, 50);
+    t.wait(60);
+    assert_eq!(t.get(), NIL);
+    assert_eq!(t.set_nx(B, 5_000), OK);
+    assert_eq!(t.extend(A, 1_000), NO);
+    assert_eq!(t.pttl(), Reply::Int(5_000));
+    assert_eq!(t.extend(B, 9_000), YES);
+    assert_eq!(t.pttl(), Reply::Int(9_000));
+}
+
+#[test]
+fn at_its_deadline_a_key_is_still_there() {
+    // One command each, since the first that finds the key expired takes it away.
+    #[rustfmt::skip]
+    let table: [(Ask, Reply, Reply); 8] = [
+        (|t| t.set_nx(B, 10), NIL, OK),
+        (|t| t.lock(B, 10), NIL, YES),
+        (Bench::get, Reply::Bulk(A.into()), NIL),
+        (Bench::del, YES, NO),
+        (Bench::exists, YES, NO),
+        (Bench::pttl, NO, Reply::Int(-2)),
+        (|t| t.pexpire(10), YES, NO),
+        (|t| t.release(A), YES, NO),
+    ];
+    for (i, (command, at_deadline, after)) in table.into_iter().enumerate() {
+        for (elapsed, expected) in [(10_000, at_deadline), (10_001, after)] {
+            let mut t = Bench::new();
+            t.set_nx(A, 10_000);
+            t.wait(elapsed);
+            assert_eq!(command(&mut t), expected, "command {i} after {elapsed} ms");
+        }
+    }
+}
+
+#[test]
+fn the_deadline_is_on_the_wall_clock() {
+    let mut t = Bench::new();
+    t.set_nx(A, 10_000);
+    t.wait(-60_000);
+    assert_eq!(t.pttl(), Reply::Int(70_000));
+    t.wait(60_000 + 10_001);
+    assert_eq!(t.set_nx(B, 10_000), OK);
+}
+
+#[test]
+fn set_clears_the_time_to_live() {
+    let mut t = Bench::new();
+    t.set_nx(A, 10_000);
+    assert_eq!(t.set(B, None), OK);
+    assert_eq!(t.pttl(), Reply::Int(-1));
+    t.set(B, Some(70));
+    assert_eq!(t.pttl(), Reply::Int(70));
+}
+
+#[test]
+fn del_frees_the_key() {
+    let mut t = Bench::new();
+    assert_eq!(t.del(), NO);
+    t.set_nx(A, None);
+    assert_eq!(t.del(), YES);
+    assert_eq!(t.set_nx(B, None), OK);
+}
+
+#[test]
+fn incr_counts_from_nothing_and_keeps_the_time_to_live() {
+    let mut t = Bench::new();
+    assert_eq!(t.incr(), Reply::Int(1));
+    assert_eq!(t.pttl(), Reply::Int(-1));
+    t.pexpire(10_000);
+    assert_eq!(t.incr(), Reply::Int(2));
+    assert_eq!(t.get(), Reply::Bulk("2".into()));
+    assert_eq!(t.pttl(), Reply::Int(10_000));
+    t.wait(10_001);
+    assert_eq!(t.incr(), Reply::Int(1));
+}
+
+#[test]
+fn incr_refuses_what_it_cannot_count() {
+    let mut t = Bench::new();
+    t.set("abc", None);
+    assert_eq!(error(t.incr()), "ERR value is not an integer or out of range");
+    t.set("9223372036854775807", None);
+    assert_eq!(error(t.incr()), "ERR increment or decrement would overflow");
+    assert_eq!(t.get(), Reply::Bulk("9223372036854775807".into()));
+}
+
+#[test]
+fn tokens_rise_from_grant_to_grant_and_only_then() {
+    let mut t = Bench::new();
+    assert_eq!(t.lock(A, 10_000), Reply::Int(1));
+    assert_eq!(t.lock(B, 10_000), NIL);
+    t.release(A);
+    assert_eq!(t.lock(B, 10_000), Reply::Int(2));
+    t.wait(10_001);
+    assert_eq!(t.lock(A, 10_000), Reply::Int(3));
+}
+
+#[test]
+fn a_script_that_fails_in_the_middle_is_not_undone() {
+    let mut t = Bench::new();
+    t.ask(Command::Set { key: COUNTER.into(), value: "abc".into(), nx: false, px: None });
+    assert_eq!(error(t.lock(A, 10_000)), "ERR value is not an integer or out of range");
+    assert_eq!(t.get(), Reply::Bulk(A.into()));
+}
+
+#[test]
+fn a_restart_forgets_everything() {
+    let mut t = Bench::new();
+    t.lock(A, 10_000);
+    t.step(Redis::on_start);
+    assert_eq!(t.get(), NIL);
+    assert_eq!(t.lock(B, 10_000), Reply::Int(1));
+}
+
+#[test]
+fn the_attempt_that_takes_a_key_owns_it_until_it_is_deleted() {
+    let mut t = Bench::new();
+    t.as_client(1).set_nx(A, 10_000);
+    t.as_client(2).set_nx(B, 10_000);
+    t.as_client(2).release(B);
+    t.as_client(1).release(A);
+    t.as_client(2).lock(B, 10_000);
+    t.as_client(3).del();
+    assert_eq!(t.owners, [Some(attempt(1)), None, Some(attempt(2)), None]);
+}
+
+#[test]
+fn an_expired_key_has_no_owner_from_when_it_is_touched() {
+    let mut t = Bench::new();
+    t.as_client(1).set_nx(A, 10);
+    t.wait(11);
+    assert_eq!(t.owners, [Some(attempt(1))]);
+    t.as_client(2).lock(B, 10);
+    assert_eq!(t.owners, [Some(attempt(1)), None, Some(attempt(2))]);
+    t.wait(11);
+    t.get();
+    t.get();
+    assert_eq!(t.owners[3..], [None]);
+}
+
+#[test]
+fn whoever_overwrites_an_owned_key_owns_it() {
+    let mut t = Bench::new();
+    t.as_client(1).set_nx(A, 10_000);
+    t.as_client(2).set(B, None);
+    t.asker = None;
+    t.set(A, None);
+    assert_eq!(t.owners, [Some(attempt(1)), Some(attempt(2)), None]);
+    // Nobody's lock now, hence not the next one's either.
+    t.as_client(1).set(A, None);
+    assert_eq!(t.owners.len(), 3);
+}
+
+#[test]
+fn a_renewal_that_is_carried_out_names_the_owner_again() {
+    let mut t = Bench::new();
+    t.as_client(1).set_nx(A, 10_000);
+    t.as_client(2).extend(B, 10_000);
+    assert_eq!(t.owners.len(), 1);
+    // Whoever asks: the owner is who took the key.
+    t.as_client(2).extend(A, 10_000);
+    assert_eq!(t.owners[1..], [Some(attempt(1))]);
+    t.as_client(1).extend(A, 0);
+    assert_eq!(t.owners[2..], [None]);
+}
+
+#[test]
+fn keys_that_no_attempt_took_have_no_owner() {
+    let mut t = Bench::new();
+    t.set_nx(A, 10_000);
+    t.extend(A, 10_000);
+    t.release(A);
+    t.as_client(1).set(A, None);
+    t.as_client(1).del();
+    t.as_client(1).incr();
+    t.as_client(1).pexpire(-1);
+    assert_eq!(t.owners, []);
+}
+
+#[test]
+fn no_reply_depends_on_who_asks() {
+    let asks: [Ask; 7] = [
+        |t| t.set_nx(A, 50),
+        |t| t.lock(B, 50),
+        |t| t.extend(A, 60),
+        |t| t.release(A),
+        |t| t.lock(B, 9),
+        Bench::get,
+        Bench::incr,
+    ];
+    let play = |as_whom: fn(usize) -> Option<AttemptId>| {
+        let mut t = Bench::new();
+        let ask = |(i, ask): (usize, &Ask)| {
+            t.asker = as_whom(i);
+            ask(&mut t)
+        };
+        asks.iter().enumerate().map(ask).collect::<Vec<_>>()
+    };
+    assert_eq!(play(|_| None), play(|i| Some(attempt(u16::try_from(i % 3).expect("below 3")))));
+}

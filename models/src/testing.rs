@@ -1,0 +1,288 @@
+//! One client, one Redis server and one resource, without a kernel: for tests of recipes and of the
+//! scripted client.
+//!
+//! Messages take no time; only sleeping does, and what a test asks for. It is no simulator: it has no
+//! network, one mishap for each kind of request, and nothing that happens at the same time.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context as Waking, Poll, Waker};
+
+use host::{
+    AttemptId, CallError, CallId, Calls, ConnId, ConnectError, Connection, Context, Cue, Domain, Duration, Effect,
+    Host, MonoTime, NodeId, Operation, Origin, Part, Point, Purpose, Request, Server, Service, Stage, Task, WallTime,
+};
+use spec::Note;
+
+use crate::domain::{Locks, Message};
+use crate::guard::Guard;
+use crate::redis::{Command, Redis};
+use crate::resource::{Op, Resource};
+
+pub(crate) const REDIS: Server<Command> = Server::on(NodeId::new(0));
+pub(crate) const RESOURCE: Server<Op> = Server::on(NodeId::new(1));
+
+/// The attempt with that number, of the client on the bench.
+pub(crate) fn attempt(ordinal: u32) -> AttemptId {
+    AttemptId::new(NodeId::new(2), ordinal.try_into().expect("attempts are counted from 1"))
+}
+
+/// What becomes of the next call of a kind.
+#[derive(Clone, Copy)]
+pub(crate) enum Mishap {
+    RequestLost,
+    ReplyLost,
+    ReplyTakes(Duration),
+}
+
+/// A request that one of the two services answers.
+pub(crate) trait Served: Request<Reply: TryFrom<Message, Error: Debug>> + Into<Message> {}
+
+impl<R: Request<Reply: TryFrom<Message, Error: Debug>> + Into<Message>> Served for R {}
+
+type Job = Pin<Box<dyn Future<Output = ()>>>;
+type Strike = Rc<dyn Fn(&Bench)>;
+
+struct World {
+    now: Cell<MonoTime>,
+    /// When the next sleeper is to be woken.
+    wake: Cell<Option<MonoTime>>,
+    services: RefCell<[Box<dyn Service<Locks>>; 2]>,
+    attempts: Cell<u32>,
+    draws: Cell<u64>,
+    scope: Cell<Option<AttemptId>>,
+    jobs: RefCell<Vec<(Rc<Cell<bool>>, Job)>>,
+    mishaps: RefCell<BTreeMap<Operation, Mishap>>,
+    strikes: RefCell<BTreeMap<Point, Strike>>,
+    events: RefCell<Vec<Event>>,
+}
+
+enum Event {
+    Note(Note),
+    Point(Point),
+}
+
+/// The client's host, and the test's hand on the world.
+#[derive(Clone)]
+pub(crate) struct Bench(Rc<World>);
+
+impl Bench {
+    pub(crate) fn new(guard: Guard) -> Self {
+        Self(Rc::new(World {
+            now: Cell::default(),
+            wake: Cell::default(),
+            services: RefCell::new([Box::new(Redis::default()), Box::new(Resource::new(guard))]),
+            attempts: Cell::default(),
+            draws: Cell::default(),
+            scope: Cell::default(),
+            jobs: RefCell::default(),
+            mishaps: RefCell::default(),
+            strikes: RefCell::default(),
+            events: RefCell::default(),
+        }))
+    }
+
+    /// Runs the client's program. `None`: it waits for ever.
+    pub(crate) fn run<T>(&self, program: impl Future<Output = T>) -> Option<T> {
+        let (mut program, mut waking) = (pin!(program), Waking::from_waker(Waker::noop()));
+        loop {
+            self.0.wake.set(None);
+            if let Poll::Ready(value) = program.as_mut().poll(&mut waking) {
+                return Some(value);
+            }
+            let mut jobs = self.0.jobs.take();
+            jobs.retain_mut(|(aborted, job)| !aborted.get() && job.as_mut().poll(&mut waking).is_pending());
+            self.0.jobs.replace(jobs);
+            self.0.now.set(self.0.wake.get()?.max(self.0.now.get()));
+        }
+    }
+
+    /// The process stands still.
+    pub(crate) fn pause(&self, length: Duration) {
+        self.0.now.set(self.0.now.get() + length);
+    }
+
+    pub(crate) fn at(&self, point: Point, strike: impl Fn(&Self) + 'static) {
+        self.0.strikes.borrow_mut().insert(point, Rc::new(strike));
+    }
+
+    pub(crate) fn mishap(&self, operation: &'static str, mishap: Mishap) {
+        self.0.mishaps.borrow_mut().insert(Operation(operation), mishap);
+    }
+
+    /// Has a request served, in the name of that attempt.
+    pub(crate) fn serve<R: Served>(&self, by: Option<AttemptId>, at: Server<R>, request: R) -> R::Reply {
+        self.deliver(by, at.node(), request.into()).try_into().expect("the right kind of reply")
+    }
+
+    fn deliver(&self, by: Option<AttemptId>, node: NodeId, message: Message) -> Message {
+        let mut cx = Context::at(node, self.monotonic(), self.wall());
+        cx.attempt = by;
+        let from = Origin { conn: ConnId::new(0), call: CallId::new(0), operation: Locks::operation(&message) };
+        self.0.services.borrow_mut()[node.index()].on_message(&mut cx, from, message);
+        let mut reply = None;
+        for effect in cx.effects {
+            match effect {
+                Effect::Note(note) => self.note(note),
+                Effect::Reply(_, message) => reply = Some(message),
+                other => panic!("no service here does that: {other:?}"),
+            }
+        }
+        reply.expect("every request is answered")
+    }
+
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let note = |event: &Event| match event {
+            Event::Note(note) => Some(note.clone()),
+            Event::Point(_) => None,
+        };
+        self.0.events.borrow().iter().filter_map(note).collect()
+    }
+
+    /// What happened, by name: `Granted` is the note, `granted` the point.
+    pub(crate) fn log(&self) -> Vec<String> {
+        let name = |event: &Event| match event {
+            Event::Note(note) => format!("{note:?}").split(' ').take(1).collect(),
+            Event::Point(point) => point.0.to_owned(),
+        };
+        self.0.events.borrow().iter().map(name).collect()
+    }
+
+    async fn scoped<T>(self, scope: Option<AttemptId>, body: impl Future<Output = T>) -> T {
+        let mut body = pin!(body);
+        poll_fn(|waking| {
+            let outer = self.0.scope.replace(scope);
+            let polled = body.as_mut().poll(waking);
+            self.0.scope.set(outer);
+            polled
+        })
+        .await
+    }
+}
+
+impl Host for Bench {
+    type Note = Note;
+    type Task<T: 'static> = Spawned<T>;
+
+    fn monotonic(&self) -> MonoTime {
+        self.0.now.get()
+    }
+    fn boottime(&self) -> MonoTime {
+        self.0.now.get()
+    }
+    fn wall(&self) -> WallTime {
+        WallTime::from_millis(1_700_000_000_000) + Duration::from_nanos(self.0.now.get().as_nanos())
+    }
+    async fn sleep(&self, duration: Duration) {
+        let end = self.0.now.get() + duration;
+        poll_fn(|_| {
+            if self.0.now.get() >= end {
+                return Poll::Ready(());
+            }
+            self.0.wake.set(Some(self.0.wake.get().map_or(end, |wake| wake.min(end))));
+            Poll::Pending
+        })
+        .await;
+    }
+    fn random(&self, _: Purpose) -> u64 {
+        self.0.draws.update(|draws| draws + 1);
+        self.0.draws.get().wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+    fn note(&self, note: Note) {
+        self.0.events.borrow_mut().push(Event::Note(note));
+    }
+    async fn point(&self, point: Point) {
+        self.0.events.borrow_mut().push(Event::Point(point));
+        let strike = self.0.strikes.borrow().get(&point).cloned();
+        if let Some(strike) = strike {
+            strike(self);
+        }
+    }
+    fn spawn<T: 'static>(&self, _: Part, task: impl Future<Output = T> + 'static) -> Spawned<T> {
+        let aborted = Rc::<Cell<bool>>::default();
+        let (bench, scope) = (self.clone(), self.0.scope.get());
+        let job = async move { drop(bench.scoped(scope, task).await) };
+        self.0.jobs.borrow_mut().push((Rc::clone(&aborted), Box::pin(job)));
+        Spawned(aborted, PhantomData)
+    }
+    fn open_attempt(&self) -> AttemptId {
+        self.0.attempts.update(|attempts| attempts + 1);
+        attempt(self.0.attempts.get())
+    }
+    async fn attempt<T>(&self, attempt: AttemptId, body: impl Future<Output = T>) -> T {
+        self.clone().scoped(Some(attempt), body).await
+    }
+}
+
+impl Stage for Bench {
+    async fn cue(&self, cue: Cue) {
+        self.sleep(Duration::from_secs(cue.0.into())).await;
+    }
+}
+
+/// A task of which nobody awaits the end.
+pub(crate) struct Spawned<T>(Rc<Cell<bool>>, PhantomData<T>);
+
+impl<T> Future for Spawned<T> {
+    type Output = T;
+    fn poll(self: Pin<&mut Self>, _: &mut Waking<'_>) -> Poll<T> {
+        Poll::Pending
+    }
+}
+
+impl<T> Task<T> for Spawned<T> {
+    fn abort(&self) {
+        self.0.set(true);
+    }
+}
+
+pub(crate) struct Wire<R> {
+    bench: Bench,
+    server: Server<R>,
+    closed: Cell<bool>,
+}
+
+impl<R: Served> Calls<R> for Bench {
+    type Connection = Wire<R>;
+    async fn connect(&self, server: Server<R>, _: Duration) -> Result<Wire<R>, ConnectError> {
+        match self.0.mishaps.borrow_mut().remove(&Operation("connect")) {
+            None => Ok(Wire { bench: self.clone(), server, closed: Cell::new(false) }),
+            Some(_) => Err(ConnectError::Refused),
+        }
+    }
+}
+
+impl<R: Served> Connection<R> for Wire<R> {
+    async fn call(&self, request: R, timeout: Duration) -> Result<R::Reply, CallError> {
+        let Self { bench, server, closed } = self;
+        if closed.get() {
+            return Err(CallError::Closed);
+        }
+        let (by, message) = (bench.0.scope.get(), request.into());
+        by.and_then(|attempt| Locks::left(&message, attempt)).into_iter().for_each(|note| bench.note(note));
+        let mishap = bench.0.mishaps.borrow_mut().remove(&Locks::operation(&message));
+        let reply = match mishap {
+            Some(Mishap::RequestLost) => None,
+            _ => Some(bench.deliver(by, server.node(), message)),
+        };
+        let takes = match mishap {
+            None => Duration::ZERO,
+            Some(Mishap::ReplyTakes(length)) => length,
+            Some(Mishap::RequestLost | Mishap::ReplyLost) => {
+                bench.sleep(timeout).await;
+                closed.set(true);
+                return Err(CallError::TimedOut);
+            }
+        };
+        bench.sleep(takes).await;
+        Ok(reply.and_then(|reply| reply.try_into().ok()).expect("the right kind of reply"))
+    }
+    async fn pushed(&self) -> Option<R::Push> {
+        None
+    }
+}
