@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`time`] | true time, the clocks' readings, durations |
 //! | [`ids`] | nodes, attempts, connections, calls, servers |
+//! | [`name`] | names, interned |
 //! | [`ratio`] | parts per million |
 //! | [`program`] | `Host`, `Calls`, `Connection`, `Task`, program points |
 //! | [`join`] | waiting for two things: `first` and `all` |
@@ -30,6 +31,7 @@ pub mod digest;
 pub mod disk;
 pub mod ids;
 pub mod join;
+pub mod name;
 pub mod program;
 pub mod ratio;
 pub mod run;
@@ -42,6 +44,7 @@ pub use digest::{Digest, Fold};
 pub use disk::Disk;
 pub use ids::{AttemptId, CallId, ConnId, NodeId, Operation, Origin, Part, Point, Server, TimerId};
 pub use join::{Either, all, first};
+pub use name::Name;
 pub use program::{CallError, Calls, ConnectError, Connection, Cue, Host, Purpose, Request, Stage, Task};
 pub use ratio::Ppm;
 pub use run::{Activity, Ending};

@@ -222,8 +222,8 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
 
     async fn read(&mut self, object: &ObjectName) -> Result<(), Over> {
         let op = self.begin_operation(points::ABOUT_TO_READ).await?;
-        let version = self.ask(Op::Read { op, object: object.clone(), token: self.token() }).await?;
-        self.versions.insert(object.clone(), version);
+        let version = self.ask(Op::Read { op, object: *object, token: self.token() }).await?;
+        self.versions.insert(*object, version);
         self.client.host.point(points::READ_DONE).await;
         Ok(())
     }
@@ -231,10 +231,10 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     async fn write(&mut self, object: &ObjectName) -> Result<(), Over> {
         let op = self.begin_operation(points::ABOUT_TO_WRITE).await?;
         let based_on = self.versions.get(object).copied();
-        let version = self.ask(Op::Write { op, object: object.clone(), token: self.token(), based_on }).await?;
+        let version = self.ask(Op::Write { op, object: *object, token: self.token(), based_on }).await?;
         // A client that had read the object knows what its own write made of it; a blind one does not.
         if based_on.is_some() {
-            self.versions.insert(object.clone(), version);
+            self.versions.insert(*object, version);
         }
         Ok(())
     }
@@ -281,7 +281,7 @@ impl<H: ResourceHost, L: Recipe<H>> Client<H, L> {
     /// One try to acquire, in the scope of its attempt.
     async fn attempt(&self, attempt: AttemptId) -> Option<Section<H, L>> {
         let host = &self.host;
-        let lock = self.lock.clone();
+        let lock = self.lock;
         mark(host, Note::Attempting { attempt, lock }, points::ATTEMPTING).await;
         match self.recipe.acquire(host).await {
             Acquired::Granted(lease) => return Some(Section::enter(host, &self.recipe, attempt, lease).await),

@@ -160,7 +160,7 @@ impl<C: Check> Service<Locks> for Resource<C> {
         self.objects.clear();
         for record in cx.disk.records() {
             let Record::Stored(Stored { object, state }) = record;
-            self.objects.insert(object.clone(), *state);
+            self.objects.insert(*object, *state);
         }
     }
 
@@ -169,7 +169,7 @@ impl<C: Check> Service<Locks> for Resource<C> {
         let before = self.objects.get(op.object()).copied().unwrap_or(State::FIRST);
         let reply = match self.check.judge(&op, before.barrier) {
             Ruling::Refuse => {
-                cx.note(Note::Refused { attempt: cx.attempt, op: op.id(), object: op.object().clone() });
+                cx.note(Note::Refused { attempt: cx.attempt, op: op.id(), object: *op.object() });
                 OpReply::Refused
             }
             Ruling::Accept { barrier } => {
@@ -188,9 +188,9 @@ impl<C: Check> Service<Locks> for Resource<C> {
 impl<C> Resource<C> {
     /// The new state is on the disk before anybody hears of it.
     fn store(&mut self, cx: &mut Context<Locks>, object: &ObjectName, state: State) {
-        cx.disk.append(Record::Stored(Stored { object: object.clone(), state }));
+        cx.disk.append(Record::Stored(Stored { object: *object, state }));
         cx.disk.sync();
-        self.objects.insert(object.clone(), state);
+        self.objects.insert(*object, state);
     }
 }
 

@@ -6,10 +6,8 @@
 //!
 //! Attempts carry the oracle's ids; the tokens under test are never trusted for order.
 
-use std::rc::Rc;
-
 pub use host::{Activity, Ending, Segment, Ticking};
-use host::{AttemptId, MonoTime, NodeId, SimTime, digest_enum};
+use host::{AttemptId, MonoTime, Name, NodeId, SimTime, digest_enum};
 
 /// A fencing token: a number that grows with each grant, if the lock keeps its promise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,9 +22,9 @@ pub struct OpId(pub u32);
 pub struct Version(pub u64);
 
 /// The name of a lock, as clients know it.
-pub type LockName = Rc<str>;
+pub type LockName = Name;
 /// The name of a guarded object.
-pub type ObjectName = Rc<str>;
+pub type ObjectName = Name;
 
 /// The lock servers whose grant a client counted: the servers of one Redlock quorum, or the one
 /// server (or service) that granted.
@@ -52,6 +50,19 @@ impl Authorities {
     pub fn count(&mut self, node: NodeId) {
         assert!(node.index() < 64, "lock servers have the lowest node ids");
         self.0 |= 1 << node.index();
+    }
+
+    /// Counts that server's grant no longer.
+    pub const fn forget(&mut self, node: NodeId) {
+        if node.index() < 64 {
+            self.0 &= !(1 << node.index());
+        }
+    }
+
+    /// Those that are counted here or there.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// Whether that server's grant was counted.
@@ -162,7 +173,9 @@ pub enum Note {
         /// Of this attempt.
         attempt: AttemptId,
     },
-    /// A lock server changed who owns a key.
+    /// A lock server changed who owns a key, or, by executing a renewal, confirmed it. A server that
+    /// forgets an expired key only when it next looks says so late: how long a lease lasts is read
+    /// from the promise, never from here.
     Owner {
         /// The server that decided.
         authority: NodeId,
@@ -237,6 +250,32 @@ macro_rules! digest_newtype {
 }
 digest_newtype!(Token, OpId, Version, Authorities);
 
+impl Note {
+    /// The attempt that it is about, if any.
+    #[must_use]
+    pub const fn attempt(&self) -> Option<AttemptId> {
+        match self {
+            Self::Attempting { attempt, .. }
+            | Self::Granted { attempt, .. }
+            | Self::Denied { attempt }
+            | Self::Failed { attempt }
+            | Self::Renewed { attempt, .. }
+            | Self::RenewalFailed { attempt }
+            | Self::ToldOfLoss { attempt }
+            | Self::Checked { attempt, .. }
+            | Self::Left { attempt, .. }
+            | Self::Releasing { attempt }
+            | Self::Released { attempt }
+            | Self::ReleaseRefused { attempt }
+            | Self::Ended { attempt } => Some(*attempt),
+            Self::Owner { attempt, .. }
+            | Self::Read { attempt, .. }
+            | Self::Wrote { attempt, .. }
+            | Self::Refused { attempt, .. } => *attempt,
+        }
+    }
+}
+
 /// A note with its place in true time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
@@ -282,12 +321,22 @@ impl History {
     #[must_use]
     pub fn when(&self, node: NodeId, reading: MonoTime) -> SimTime {
         let clocks = &self.nodes[node.index()].clocks;
-        for (i, segment) in clocks.iter().enumerate() {
-            let Some(at) = segment.when_mono(reading) else { continue };
-            if clocks.get(i + 1).is_none_or(|next| at < next.since) {
-                return at;
-            }
-        }
-        SimTime::NEVER
+        let reached = clocks.partition_point(|segment| segment.mono < reading.as_nanos());
+        // By the segment that follows at the latest: it begins at that reading or beyond it.
+        let latest = clocks.get(reached).map_or(SimTime::NEVER, |segment| segment.since);
+        let within = reached.checked_sub(1).and_then(|last| clocks[last].when_mono(reading));
+        within.map_or(latest, |at| at.min(latest))
     }
 }
+
+impl NodeHistory {
+    /// What its process was doing at that instant; if it changed just then, what it changed to.
+    #[must_use]
+    pub fn doing(&self, at: SimTime) -> Activity {
+        let changes = self.activity.partition_point(|(since, _)| *since <= at);
+        changes.checked_sub(1).map_or(Activity::Running, |last| self.activity[last].1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

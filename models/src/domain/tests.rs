@@ -1,7 +1,6 @@
 //! How messages and notes read, and what becomes of them on their way through the kernel.
 
 use std::num::NonZeroU32;
-use std::rc::Rc;
 
 use host::{Digest, MonoTime, NodeId, Request};
 use spec::{Authorities, OpId, Version};
@@ -9,7 +8,7 @@ use spec::{Authorities, OpId, Version};
 use super::*;
 use crate::redis::{RedisError, Value};
 
-type Name = Rc<str>;
+use host::Name;
 
 fn attempt() -> AttemptId {
     AttemptId::new(NodeId::new(3), NonZeroU32::MIN)
@@ -26,7 +25,7 @@ fn write(based_on: Option<Version>) -> Op {
 #[test]
 fn messages_read_like_what_one_would_type() {
     let [lock, counter] = ["lock:orders", "lock:orders:token"].map(Name::from);
-    let key = || lock.clone();
+    let key = || lock;
     let value = || Value::from("7f3a5c00112233445566778899aabbccddeeff00");
     #[rustfmt::skip]
     let table: Vec<(Message, &str)> = vec![
@@ -38,7 +37,7 @@ fn messages_read_like_what_one_would_type() {
         (Command::Exists { key: key() }.into(), "EXISTS lock:orders"),
         (Command::Pttl { key: key() }.into(), "PTTL lock:orders"),
         (Command::Pexpire { key: key(), px: 500 }.into(), "PEXPIRE lock:orders 500"),
-        (Command::Incr { key: counter.clone() }.into(), "INCR lock:orders:token"),
+        (Command::Incr { key: counter }.into(), "INCR lock:orders:token"),
         (Command::CompareAndDelete { key: key(), value: value() }.into(),
             r#"EVAL compare-and-delete lock:orders "7f3a…""#),
         (Command::CompareAndPexpire { key: key(), value: value(), px: 9_000 }.into(),
@@ -69,10 +68,10 @@ fn notes_read_as_sentences() {
     let by = Some(attempt);
     let granted = |token, until| Note::Granted { attempt, token, until, counted: Authorities::one(authority) };
     let (replaced, version) = (Version(3), Version(3));
-    let wrote = |attempt, based_on| Note::Wrote { attempt, op, object: object.clone(), based_on, replaced };
+    let wrote = |attempt, based_on| Note::Wrote { attempt, op, object, based_on, replaced };
     #[rustfmt::skip]
     let table = [
-        (Note::Attempting { attempt, lock: key.clone() }, "node-3#1 asks for orders"),
+        (Note::Attempting { attempt, lock: key }, "node-3#1 asks for orders"),
         (granted(Some(Token(33)), Some(until)), "node-3#1 takes the lock to be its own until its clock reads 9.898 s, token 33"),
         (granted(None, None), "node-3#1 takes the lock to be its own until it releases"),
         (Note::Denied { attempt }, "node-3#1 is denied"),
@@ -86,12 +85,12 @@ fn notes_read_as_sentences() {
         (Note::Released { attempt }, "node-3#1 has released"),
         (Note::ReleaseRefused { attempt }, "node-3#1 could not release"),
         (Note::Ended { attempt }, "node-3#1 is through with its section"),
-        (Note::Owner { authority, key: key.clone(), attempt: by }, "orders belongs to node-3#1"),
+        (Note::Owner { authority, key, attempt: by }, "orders belongs to node-3#1"),
         (Note::Owner { authority, key, attempt: None }, "orders belongs to nobody"),
-        (Note::Read { attempt: by, op, object: object.clone(), version }, "account v3 is read by node-3#1"),
+        (Note::Read { attempt: by, op, object, version }, "account v3 is read by node-3#1"),
         (wrote(by, Some(Version(2))), "account v3 is overwritten by node-3#1, based on v2"),
         (wrote(None, None), "account v3 is overwritten by somebody outside any attempt, blind"),
-        (Note::Refused { attempt: by, op, object: object.clone() }, "operation 1 of node-3#1 on account is refused"),
+        (Note::Refused { attempt: by, op, object }, "operation 1 of node-3#1 on account is refused"),
     ];
     for (note, text) in table {
         assert_eq!(Locks::describe_note(&note), text);
@@ -112,8 +111,8 @@ fn services_mark_the_milestones_that_a_client_cannot_see() {
     let (attempt, op, object) = (attempt(), OpId(1), Name::from("account"));
     let by = Some(attempt);
     let owner = |attempt| Note::Owner { authority: NodeId::new(0), key: "orders".into(), attempt };
-    let wrote = Note::Wrote { attempt: by, op, object: object.clone(), based_on: None, replaced: Version(0) };
-    let refused = |attempt| Note::Refused { attempt, op, object: object.clone() };
+    let wrote = Note::Wrote { attempt: by, op, object, based_on: None, replaced: Version(0) };
+    let refused = |attempt| Note::Refused { attempt, op, object };
     assert_eq!(Locks::milestone(&owner(by)), Some((attempt, points::OWNER)));
     assert_eq!(Locks::milestone(&owner(None)), None);
     assert_eq!(Locks::milestone(&wrote), Some((attempt, points::WRITE_APPLIED)));
@@ -126,7 +125,7 @@ fn services_mark_the_milestones_that_a_client_cannot_see() {
 fn faults_know_requests_by_what_a_lock_wants_of_them() {
     let (key, value) = (Name::from("orders"), Value::from("a"));
     let name = |message: Message| Locks::operation(&message).0;
-    let (k, v) = (|| key.clone(), || value.clone());
+    let (k, v) = (|| key, || value.clone());
     assert_eq!(name(Command::Set { key: k(), value: v(), nx: true, px: None }.into()), "set");
     assert_eq!(name(Command::LockWithToken { key: k(), value: v(), px: None, counter: k() }.into()), "set");
     assert_eq!(name(Command::CompareAndPexpire { key: k(), value: v(), px: 1 }.into()), "renew");

@@ -5,14 +5,13 @@
 //! interpreter and `EVALSHA` are not modelled.
 
 use std::fmt;
-use std::rc::Rc;
 
 use host::{Never, Operation, Request, digest_enum};
 
 use super::{Reply, Value};
 
 /// The name of a key. (Redis takes any bytes; the keys of locks are text.)
-pub type Key = Rc<str>;
+pub type Key = host::Name;
 
 /// A request to a Redis server.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -63,7 +63,7 @@ impl<H: RedisHost> SingleRedis<H> {
         };
         Self(Rc::new(Inner {
             link: Link::new(server, timeout),
-            key: Rc::clone(name),
+            key: *name,
             counter,
             ttl: ttl.map(Ttl::of),
             renew_every: switches.renew,
@@ -112,7 +112,7 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
 
     async fn renew(&self, host: &H, lease: &Lease<Value>, by: Option<Duration>) -> Renewal {
         let Some(ttl) = by.map(Ttl::of).or(self.0.ttl) else { return Renewal::Failed };
-        let (key, value) = (self.0.key.clone(), lease.proof.clone());
+        let (key, value) = (self.0.key, lease.proof.clone());
         let start = host.monotonic();
         match self.0.link.call(host, Command::CompareAndPexpire { key, value, px: ttl.px }).await {
             Ok(Reply::Int(1)) => Renewal::Extended { until: ttl.deadline(start) },
@@ -130,9 +130,9 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
 
 impl<H: RedisHost> SingleRedis<H> {
     async fn take(&self, host: &H, value: Value) -> Result<Reply, LinkError> {
-        let key = self.0.key.clone();
+        let key = self.0.key;
         let px = self.0.ttl.map(|ttl| ttl.px);
-        let command = match self.0.counter.clone() {
+        let command = match self.0.counter {
             None => Command::Set { key, value, nx: true, px },
             Some(counter) => Command::LockWithToken { key, value, px, counter },
         };
@@ -140,7 +140,7 @@ impl<H: RedisHost> SingleRedis<H> {
     }
 
     async fn delete(&self, host: &H, value: Value) -> Result<Reply, LinkError> {
-        self.0.link.call(host, Command::CompareAndDelete { key: self.0.key.clone(), value }).await
+        self.0.link.call(host, Command::CompareAndDelete { key: self.0.key, value }).await
     }
 }
 

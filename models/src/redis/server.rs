@@ -24,9 +24,8 @@ use crate::domain::{Locks, Message};
 ///
 /// The history is told who owns a lock's key; no reply depends on it. A key that `SET NX` or
 /// lock-with-token creates is owned by the attempt that asked for it. Whoever overwrites an owned key
-/// owns it from then on, and a key that is deleted or found expired is nobody's. A renewal that is
-/// carried out names the owner again, so that the history knows whose lease it was that was extended.
-/// A key that was never taken as a lock is not mentioned.
+/// owns it from then on, and a key that is deleted or found expired is nobody's. A renewal changes no
+/// owner, and says nothing. A key that was never taken as a lock is not mentioned.
 ///
 /// An expired key is mentioned when it is next touched, which may be late or never: whoever judges by
 /// the history must take the end of a lease from what was promised, not from here.
@@ -67,13 +66,7 @@ impl Step<'_> {
             Command::Pexpire { key, px } => count(self.pexpire(&key, px)?),
             Command::Incr { key } => Reply::Int(self.incr(key)?),
             Command::CompareAndDelete { key, value } => count(self.holds(&key, &value) && self.delete(&key)),
-            Command::CompareAndPexpire { key, value, px } => {
-                let done = self.holds(&key, &value) && self.pexpire(&key, px)?;
-                if done {
-                    self.note_owner_again(&key);
-                }
-                count(done)
-            }
+            Command::CompareAndPexpire { key, value, px } => count(self.holds(&key, &value) && self.pexpire(&key, px)?),
             Command::LockWithToken { key, value, px, counter } => match self.set(key, value, true, px)? {
                 Reply::Ok => Reply::Int(self.incr(counter)?),
                 refused => refused,
@@ -147,7 +140,7 @@ impl Step<'_> {
 
     fn insert(&mut self, key: Key, entry: Entry) {
         let owner = entry.owner;
-        let replaced = self.keys.insert(key.clone(), entry);
+        let replaced = self.keys.insert(key, entry);
         if owner.is_some() || replaced.is_some_and(|entry| entry.owner.is_some()) {
             self.note_owner(key, owner);
         }
@@ -163,13 +156,7 @@ impl Step<'_> {
 
     fn note_removal(&mut self, key: &Key, removed: &Entry) {
         if removed.owner.is_some() {
-            self.note_owner(key.clone(), None);
-        }
-    }
-
-    fn note_owner_again(&mut self, key: &Key) {
-        if let Some(owner) = self.keys.get_mut(key).and_then(|entry| entry.owner) {
-            self.note_owner(key.clone(), Some(owner));
+            self.note_owner(*key, None);
         }
     }
 

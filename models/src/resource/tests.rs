@@ -167,11 +167,11 @@ fn the_history_is_told_what_happened_to_whose_operation() {
     t.read(ACCOUNT, 33);
     let (attempt, object) = (Some(attempt()), ObjectName::from(ACCOUNT));
     let wrote = |based_on: Option<u64>, replaced| {
-        let (object, based_on, replaced) = (object.clone(), based_on.map(Version), Version(replaced));
+        let (object, based_on, replaced) = (object, based_on.map(Version), Version(replaced));
         Note::Wrote { attempt, op: OpId(1), object, based_on, replaced }
     };
-    let read = Note::Read { attempt, op: OpId(0), object: object.clone(), version: Version(1) };
-    let refused = Note::Refused { attempt, op: OpId(0), object: object.clone() };
+    let read = Note::Read { attempt, op: OpId(0), object, version: Version(1) };
+    let refused = Note::Refused { attempt, op: OpId(0), object };
     assert_eq!(t.notes, [wrote(None, 0), read, wrote(Some(0), 1), refused]);
 }
 
