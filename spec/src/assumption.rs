@@ -1,5 +1,12 @@
 //! What a lock had been promised by its environment, and whether it got it.
 
+use std::fmt;
+
+pub(crate) mod ledger;
+mod pause;
+mod rate;
+mod servers;
+
 /// One promise that a lock may rest on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Assumption {
@@ -43,5 +50,30 @@ impl Assumption {
             Self::NoLossyFailover => "no-lossy-failover",
             Self::ResourceChecksTokens => "resource-checks-tokens",
         }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back() {
+        for one in Assumption::ALL {
+            assert_eq!(Assumption::from_name(&one.to_string()), Some(one));
+        }
+        assert_eq!(Assumption::from_name("no-steps"), None);
     }
 }

@@ -321,11 +321,11 @@ impl History {
     #[must_use]
     pub fn when(&self, node: NodeId, reading: MonoTime) -> SimTime {
         let clocks = &self.nodes[node.index()].clocks;
-        let reached = clocks.partition_point(|segment| segment.mono < reading.as_nanos());
-        // By the segment that follows at the latest: it begins at that reading or beyond it.
-        let latest = clocks.get(reached).map_or(SimTime::NEVER, |segment| segment.since);
-        let within = reached.checked_sub(1).and_then(|last| clocks[last].when_mono(reading));
-        within.map_or(latest, |at| at.min(latest))
+        // The clock reaches the reading in the last segment that begins below it: the next one, if
+        // there is one, begins where this one has come to.
+        let below = clocks.partition_point(|segment| segment.mono < reading.as_nanos());
+        let within = clocks.get(below.saturating_sub(1));
+        within.and_then(|segment| segment.when_mono(reading)).unwrap_or(SimTime::NEVER)
     }
 }
 

@@ -3,18 +3,34 @@
 //! This crate reads histories and nothing else: it never sees a model, so that a judgement cannot
 //! borrow the opinion of what it judges. A history says what clients did and believed, what services
 //! did, and what reached the guarded resource; the properties are statements over it.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`history`] | what can be said of a run |
+//! | [`rules`] | what it is judged by |
+//! | [`property`] | what may be promised; below it, one file per property |
+//! | [`assumption`] | what a lock had been promised; below it, the ledger of a run |
+//! | [`verdict`] | what a judge may say |
+//! | [`mod@judge`] | how it comes to say it |
 
 pub mod assumption;
+mod grants;
 pub mod history;
+pub mod judge;
+mod overlap;
 pub mod property;
 pub mod rules;
+#[cfg(test)]
+mod testing;
 pub mod verdict;
+mod windows;
 
 pub use assumption::Assumption;
 pub use history::{
     Activity, Authorities, Ending, Entry, History, LockName, NodeHistory, Note, ObjectName, OpId, Segment, Ticking,
     Token, Version,
 };
+pub use judge::judge;
 pub use property::Property;
 pub use rules::{Policy, Rules};
 pub use verdict::{Evidence, Judgement, Measures, Verdict};

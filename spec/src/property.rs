@@ -1,4 +1,13 @@
-//! The properties, by name.
+//! The properties, by name. Each has a file below with its statement, its check, a minimal history
+//! that breaks it and one that comes close and does not.
+
+use std::fmt;
+
+pub(crate) mod belief_exclusion;
+pub(crate) mod effect_order;
+pub(crate) mod grant_exclusion;
+pub(crate) mod no_lost_update;
+pub(crate) mod rightful_accepted;
 
 /// One thing that a lock, or a lock and its resource together, may promise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -30,5 +39,30 @@ impl Property {
             Self::NoLostUpdate => "no-lost-update",
             Self::RightfulAccepted => "rightful-accepted",
         }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back() {
+        for one in Property::ALL {
+            assert_eq!(Property::from_name(&one.to_string()), Some(one));
+        }
+        assert_eq!(Property::from_name("grant exclusion"), None);
     }
 }

@@ -1,0 +1,230 @@
+//! What befell a lock server while it had an owner for some key: `no-step` and `delayed-restart`.
+//!
+//! * `no-step` is broken if the server's wall clock jumped then. (A wall clock that runs on through
+//!   machine sleep has not jumped; one that is set right after a virtual machine's stop has.)
+//! * `delayed-restart` is broken if the server died then, and a process ran there again no more than
+//!   the longest TTL later: it must stay out for *longer*, since a key may live to its last instant.
+//!   Broken at the restart. Whether the server had lost its memory does not show in a history, so a
+//!   restart with memory counts as well.
+//!
+//! A server that removes expired keys only when it next looks seems to own them until then; a step or
+//! a death in that time counts.
+
+use std::collections::BTreeMap;
+
+use host::{NodeId, SimTime};
+
+use super::ledger::earlier;
+use crate::history::{Activity, Note};
+use crate::judge::Case;
+use crate::rules::Rules;
+
+/// The first step of a lock server's wall clock while it had an owner for some key.
+pub(super) fn first_step(case: &Case<'_>) -> Option<SimTime> {
+    first_while_owned(case, steps(case))
+}
+
+/// The first restart of a lock server that had an owner for some key and came back too early.
+pub(super) fn first_hasty_restart(case: &Case<'_>) -> Option<SimTime> {
+    first_while_owned(case, hasty_restarts(case))
+}
+
+/// Something that happened to a lock server, and matters if it had an owner for some key then.
+struct Blow {
+    at: SimTime,
+    server: NodeId,
+    /// When the assumption is broken, if it matters.
+    breaks: SimTime,
+}
+
+/// Every step of a lock server's wall clock.
+fn steps(case: &Case<'_>) -> Vec<Blow> {
+    let mut blows = Vec::new();
+    for &server in &case.rules.authorities {
+        for pair in case.history.nodes[server.index()].clocks.windows(2) {
+            let (before, after) = (&pair[0], &pair[1]);
+            if before.carried_to(after.since).wall != after.wall {
+                blows.push(Blow { at: after.since, server, breaks: after.since });
+            }
+        }
+    }
+    blows
+}
+
+/// Every death of a lock server that was followed by a restart within the longest TTL. Without a
+/// lease, ownership outlives every delay, and so does the danger.
+fn hasty_restarts(case: &Case<'_>) -> Vec<Blow> {
+    let Rules { ttl, authorities, .. } = case.rules;
+    let mut blows = Vec::new();
+    for &server in authorities {
+        let mut died = None;
+        for &(at, activity) in &case.history.nodes[server.index()].activity {
+            match (activity, died) {
+                (Activity::Dead, None) => died = Some(at),
+                (Activity::Running | Activity::Paused, Some(since)) => {
+                    if ttl.is_none_or(|ttl| at.since(since) <= ttl) {
+                        blows.push(Blow { at: since, server, breaks: at });
+                    }
+                    died = None;
+                }
+                _ => {}
+            }
+        }
+    }
+    blows
+}
+
+/// When the assumption was first broken by a blow to a server that had an owner for some key.
+fn first_while_owned(case: &Case<'_>, mut blows: Vec<Blow>) -> Option<SimTime> {
+    if blows.is_empty() {
+        return None;
+    }
+    blows.sort_by_key(|blow| blow.at);
+    let mut entries = case.history.entries.iter().peekable();
+    let mut is_owned = BTreeMap::new();
+    let mut owned_keys = vec![0_usize; case.history.nodes.len()];
+    let mut first = None;
+    for blow in blows {
+        while let Some(entry) = entries.next_if(|entry| entry.at <= blow.at) {
+            let Note::Owner { authority, key, attempt } = &entry.note else { continue };
+            let was_owned = is_owned.insert((*authority, key), attempt.is_some()).unwrap_or(false);
+            let owned = &mut owned_keys[authority.index()];
+            *owned = *owned + usize::from(attempt.is_some()) - usize::from(was_owned);
+        }
+        if owned_keys[blow.server.index()] > 0 {
+            first = earlier(first, Some(blow.breaks));
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Assumption::{DelayedRestart, NoStep};
+    use crate::history::Ticking;
+    use crate::testing::{Story, lasting, ms};
+
+    /// A story of two lock servers, the first of which has an owner from 10 ms on; the TTL is 90 ms.
+    fn owned() -> Story {
+        let mut story = Story::with_servers(2, 1);
+        story.declare(NoStep);
+        story.declare(DelayedRestart);
+        story.at(10).client(1).takes(100);
+        story
+    }
+
+    #[test]
+    fn a_step_while_a_key_is_owned_breaks_it() {
+        for by in [-5, 5] {
+            let mut story = owned();
+            story.at(50).server(1).steps(by);
+            assert_eq!(story.breach(NoStep), Some(ms(50)));
+        }
+    }
+
+    #[test]
+    fn a_step_while_nothing_is_owned_breaks_nothing() {
+        let mut story = Story::with_servers(2, 1);
+        story.declare(NoStep);
+        story.at(5).server(1).steps(1_000);
+        story.at(10).client(1).takes(100);
+        story.at(20).server(2).steps(1_000);
+        story.at(30).client(1).steps(1_000);
+        story.at(40).server(1).frees();
+        story.at(50).server(1).steps(1_000);
+        assert_eq!(story.breach(NoStep), None);
+    }
+
+    #[test]
+    fn one_of_two_keys_that_is_freed_leaves_the_other_owned() {
+        let mut story = owned();
+        story.at(20).client(2).takes_lock("parcels", 100);
+        story.at(30).server(1).frees();
+        story.at(40).server(1).steps(1);
+        assert_eq!(story.breach(NoStep), Some(ms(40)));
+    }
+
+    #[test]
+    fn a_key_that_changes_hands_is_owned_once() {
+        let mut story = owned();
+        story.at(20).client(2).asks("orders").owned_by(1).owned_by(1);
+        story.at(30).server(1).frees();
+        story.at(40).server(1).steps(1);
+        assert_eq!(story.breach(NoStep), None);
+    }
+
+    #[test]
+    fn a_change_of_rate_or_a_machine_sleep_is_no_step() {
+        let mut story = owned();
+        story.at(20).server(1).runs_at(137);
+        story.at(33).server(1).ticks(Ticking::AllButMonotonic);
+        story.at(47).server(1).ticks(Ticking::All);
+        story.at(50).server(1).ticks(Ticking::None);
+        story.at(60).server(1).ticks(Ticking::All);
+        assert_eq!(story.breach(NoStep), None);
+        story.at(70).server(1).steps(10);
+        assert_eq!(story.breach(NoStep), Some(ms(70)), "a stopped machine's wall clock is set right by a step");
+    }
+
+    #[test]
+    fn a_restart_within_the_longest_ttl_breaks_it_when_the_server_is_back() {
+        let mut story = owned();
+        story.at(50).server(1).dies();
+        story.at(140).server(1).restarts();
+        assert_eq!(story.breach(DelayedRestart), Some(ms(140)), "a key may live to its last instant");
+    }
+
+    #[test]
+    fn a_restart_after_the_longest_ttl_breaks_nothing() {
+        let mut story = owned();
+        story.at(50).server(1).dies();
+        story.at(141).server(1).restarts();
+        assert_eq!(story.breach(DelayedRestart), None);
+        let mut story = owned();
+        story.at(50).server(1).dies();
+        assert_eq!(story.breach(DelayedRestart), None, "it never came back");
+    }
+
+    #[test]
+    fn a_server_that_had_no_owner_when_it_died_may_come_back_at_once() {
+        let mut story = Story::with_servers(2, 1);
+        story.declare(DelayedRestart);
+        story.at(5).server(1).dies();
+        story.at(6).server(1).restarts();
+        story.at(10).client(1).takes(100);
+        story.at(20).server(2).dies();
+        story.at(21).server(2).restarts();
+        story.at(22).client(1).dies();
+        story.at(23).client(1).restarts();
+        assert_eq!(story.breach(DelayedRestart), None);
+    }
+
+    #[test]
+    fn a_paused_server_is_not_dead() {
+        let mut story = owned();
+        story.at(20).server(1).pauses();
+        story.at(30).server(1).resumes();
+        assert_eq!(story.breach(DelayedRestart), None);
+    }
+
+    #[test]
+    fn without_a_lease_no_restart_is_late_enough() {
+        let mut story = owned();
+        story.rules.ttl = None;
+        story.at(50).server(1).dies();
+        story.at(9_000).server(1).restarts();
+        assert_eq!(story.breach(DelayedRestart), Some(ms(9_000)));
+    }
+
+    #[test]
+    fn the_earliest_breach_is_the_one_that_is_told() {
+        let mut story = owned();
+        story.at(20).client(2).asks("orders").owned_by(2);
+        story.at(30).server(1).dies();
+        story.at(40).server(2).dies();
+        story.at(45).server(2).restarts();
+        story.at(60).server(1).restarts();
+        assert_eq!(story.breach(DelayedRestart), Some(ms(45)));
+        assert_eq!(story.rules.ttl, lasting(90));
+    }
+}

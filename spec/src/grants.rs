@@ -1,0 +1,276 @@
+//! The index of a history: who asked for which lock, who was granted it, and in which order.
+//!
+//! A *claim* is an attempt that asked for a lock or took one to be its own. It becomes a *grant* when
+//! two things have happened: a quorum of the servers that its client counted had made it the owner,
+//! and the client noted that it was granted. The *grant point* is the instant of the first: the
+//! quorum-th counted server executes the request. Grants are ordered by their grant points; the index
+//! in that order is the grant's *rank*, and a claim without a grant point ranks below every grant.
+//!
+//! Only what servers did before the client's note makes a grant: a client cannot have counted what
+//! had not happened. An attempt is granted once; a second `Granted` of the same attempt is ignored.
+//!
+//! Tokens play no part: they are under test.
+
+use std::ops::Index;
+
+use host::{AttemptId, MonoTime, SimTime};
+
+use crate::history::{Activity, Authorities, History, Note};
+
+/// A claim's place in the index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct ClaimId(usize);
+
+impl ClaimId {
+    /// For tables with one row per claim.
+    pub(crate) const fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// A lock's place in the index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct LockId(usize);
+
+impl LockId {
+    /// For tables with one row per lock.
+    pub(crate) const fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// A place in the order of grants.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Rank(usize);
+
+impl Rank {
+    /// Below every grant.
+    pub(crate) const UNGRANTED: Self = Self(0);
+}
+
+/// An attempt that asked for a lock, or took one to be its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim<'h> {
+    pub(crate) attempt: AttemptId,
+    /// The lock. Claims that never said which lock they want share one without a name.
+    pub(crate) lock: LockId,
+    /// When it began to ask.
+    pub(crate) asked: SimTime,
+    /// What its client took to be a grant.
+    pub(crate) granted: Option<Granted>,
+    /// Its place in the order of grants.
+    pub(crate) rank: Rank,
+    name: Option<&'h str>,
+}
+
+impl Claim<'_> {
+    /// Whether it was granted, and not just taken to be.
+    pub(crate) fn is_grant(&self) -> bool {
+        self.rank != Rank::UNGRANTED
+    }
+}
+
+/// The moment at which a client took the lock to be its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Granted {
+    /// Index of the note.
+    pub(crate) entry: usize,
+    /// When, in true time.
+    pub(crate) at: SimTime,
+    /// The promised end on the client's own clock.
+    pub(crate) until: Option<MonoTime>,
+    /// When the client's process died after that; `NEVER` if it did not.
+    pub(crate) died: SimTime,
+    counted: Authorities,
+    /// Index of the note that made it a grant.
+    point: Option<usize>,
+}
+
+/// The index.
+#[derive(Debug)]
+pub(crate) struct Grants<'h> {
+    /// In the order of attempts.
+    claims: Vec<Claim<'h>>,
+    /// By entry of the history: the claim that it is about.
+    subjects: Vec<Option<ClaimId>>,
+    /// Those with a grant point, in the order of grants.
+    order: Vec<ClaimId>,
+    locks: usize,
+}
+
+impl<'h> Grants<'h> {
+    /// Indexes a history.
+    pub(crate) fn of(history: &'h History, quorum: usize) -> Self {
+        let claims = claims(history);
+        let subjects = subjects(history, &claims);
+        let mut grants = Self { claims, subjects, order: Vec::new(), locks: 0 };
+        grants.number_locks();
+        grants.find_deaths(history);
+        grants.find_points(history, quorum);
+        grants.rank();
+        grants
+    }
+
+    /// All claims, in the order of attempts.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = (ClaimId, &Claim<'h>)> {
+        self.claims.iter().enumerate().map(|(i, claim)| (ClaimId(i), claim))
+    }
+
+    /// How many claims there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// How many locks there are.
+    pub(crate) const fn locks(&self) -> usize {
+        self.locks
+    }
+
+    /// How many grants there are.
+    pub(crate) const fn given(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The claim that the entry with that index is about. `None`: it is about no attempt, or about one
+    /// that never asked for a lock.
+    pub(crate) fn subject(&self, entry: usize) -> Option<ClaimId> {
+        self.subjects[entry]
+    }
+
+    /// A companion for one walk over the history.
+    pub(crate) fn newest(&self) -> Newest<'_> {
+        Newest { grants: self, passed: 0, by_lock: vec![Rank::UNGRANTED; self.locks] }
+    }
+
+    fn number_locks(&mut self) {
+        let mut names: Vec<_> = self.claims.iter().map(|claim| claim.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        self.locks = names.len();
+        for claim in &mut self.claims {
+            claim.lock = LockId(names.partition_point(|name| *name < claim.name));
+        }
+    }
+
+    fn find_deaths(&mut self, history: &History) {
+        // By node and time, so that each claim finds its own by bisection.
+        let mut deaths = Vec::new();
+        for (node, known) in history.nodes.iter().enumerate() {
+            let dead = known.activity.iter().filter(|(_, activity)| *activity == Activity::Dead);
+            deaths.extend(dead.map(|(at, _)| (node, *at)));
+        }
+        if deaths.is_empty() {
+            return;
+        }
+        for claim in &mut self.claims {
+            let client = claim.attempt.client().index();
+            if let Some(granted) = &mut claim.granted {
+                let next = deaths.partition_point(|death| *death < (client, granted.at));
+                granted.died = deaths.get(next).filter(|(node, _)| *node == client).map_or(SimTime::NEVER, |d| d.1);
+            }
+        }
+    }
+
+    fn find_points(&mut self, history: &History, quorum: usize) {
+        let mut owned = vec![Authorities::NONE; self.claims.len()];
+        for (i, entry) in history.entries.iter().enumerate() {
+            let Note::Owner { authority, .. } = entry.note else { continue };
+            let Some(claim) = self.subjects[i] else { continue };
+            let Some(granted) = &mut self.claims[claim.0].granted else { continue };
+            if granted.point.is_none() && i < granted.entry && granted.counted.contains(authority) {
+                owned[claim.0].count(authority);
+                if owned[claim.0].len() >= quorum {
+                    granted.point = Some(i);
+                }
+            }
+        }
+    }
+
+    fn rank(&mut self) {
+        // A history is in the order of true time, and equal times keep the order in which they
+        // happened: the order of the notes is the order of grants.
+        let point = |claim: &Claim<'_>| claim.granted.and_then(|granted| granted.point);
+        let mut order: Vec<_> = self.claims().filter_map(|(id, claim)| point(claim).map(|entry| (entry, id))).collect();
+        order.sort_unstable();
+        self.order = order.into_iter().map(|(_, id)| id).collect();
+        for (i, id) in self.order.iter().enumerate() {
+            self.claims[id.0].rank = Rank(i + 1);
+        }
+    }
+}
+
+impl<'h> Index<ClaimId> for Grants<'h> {
+    type Output = Claim<'h>;
+
+    fn index(&self, id: ClaimId) -> &Claim<'h> {
+        &self.claims[id.0]
+    }
+}
+
+/// The newest grant of each lock, as of a place in the history that only moves forward.
+#[derive(Debug)]
+pub(crate) struct Newest<'g> {
+    grants: &'g Grants<'g>,
+    passed: usize,
+    by_lock: Vec<Rank>,
+}
+
+impl Newest<'_> {
+    /// The newest grant of that lock whose grant point lies before that entry. Entries must be asked
+    /// for in order.
+    pub(crate) fn before(&mut self, entry: usize, lock: LockId) -> Rank {
+        while let Some(id) = self.grants.order.get(self.passed) {
+            let claim = &self.grants[*id];
+            if claim.granted.and_then(|granted| granted.point).is_none_or(|point| point >= entry) {
+                break;
+            }
+            self.by_lock[claim.lock.0] = claim.rank;
+            self.passed += 1;
+        }
+        self.by_lock[lock.0]
+    }
+}
+
+/// Every claim, in the order of attempts; locks, deaths, grant points and ranks are still open.
+fn claims(history: &History) -> Vec<Claim<'_>> {
+    let mut claims = Vec::new();
+    for (i, entry) in history.entries.iter().enumerate() {
+        let (attempt, name, granted) = match &entry.note {
+            Note::Attempting { attempt, lock } => (*attempt, Some(&**lock), None),
+            Note::Granted { attempt, until, counted, .. } => {
+                let (until, counted) = (*until, *counted);
+                let granted = Granted { entry: i, at: entry.at, until, died: SimTime::NEVER, counted, point: None };
+                (*attempt, None, Some(granted))
+            }
+            _ => continue,
+        };
+        claims.push(Claim { attempt, lock: LockId(0), asked: entry.at, granted, rank: Rank::UNGRANTED, name });
+    }
+    // The sort keeps what one attempt noted in order, so that the first of each kind counts.
+    claims.sort_by_key(|claim| claim.attempt);
+    claims.dedup_by(|later, claim| {
+        let same = later.attempt == claim.attempt;
+        if same {
+            claim.name = claim.name.or(later.name);
+            claim.granted = claim.granted.or(later.granted);
+        }
+        same
+    });
+    claims
+}
+
+/// For each entry, the claim that it is about.
+fn subjects(history: &History, claims: &[Claim<'_>]) -> Vec<Option<ClaimId>> {
+    // Entries about one attempt come in rows: the last one found is tried first.
+    let mut last = 0;
+    let mut find = |attempt| {
+        if claims.get(last).is_none_or(|claim| claim.attempt != attempt) {
+            last = claims.binary_search_by_key(&attempt, |claim| claim.attempt).ok()?;
+        }
+        Some(ClaimId(last))
+    };
+    history.entries.iter().map(|entry| find(entry.note.attempt()?)).collect()
+}
+
+#[cfg(test)]
+mod tests;

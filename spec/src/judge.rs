@@ -1,0 +1,203 @@
+//! How a run is judged.
+//!
+//! [`judge`] indexes a history once and hands the index to one check per property, and to the ledger
+//! of assumptions. Every check is one walk over the history, or one sort of what it found there.
+//!
+//! It decides nothing about faults: whether one landed, so that a verdict is worth anything, is for
+//! whoever planned the run to say.
+
+use std::collections::BTreeMap;
+
+use host::SimTime;
+
+use crate::assumption::{Assumption, ledger};
+use crate::grants::{ClaimId, Grants};
+use crate::history::{Ending, History};
+use crate::property::{Property, belief_exclusion, effect_order, grant_exclusion, no_lost_update, rightful_accepted};
+use crate::rules::Rules;
+use crate::verdict::{Evidence, Judgement, Measures, Verdict};
+use crate::windows::{self, Stretch};
+
+/// Judges a run: a verdict for each of `properties`, the figures, and the assumptions that were
+/// broken.
+///
+/// The five properties are safety properties over what happened: a run to its horizon decides them.
+/// Only one that was cut off by its event budget leaves those that it has not broken inconclusive.
+///
+/// # Panics
+/// If the history breaks its own promises: it names a node that it does not list, or a lock server
+/// whose id is above 63.
+#[must_use]
+pub fn judge(history: &History, rules: &Rules, properties: &[Property]) -> Judgement {
+    let case = Case::new(history, rules);
+    let mut measures = Measures { given: case.grants.given() as u64, ..Measures::default() };
+    let mut verdicts = BTreeMap::new();
+    for property in Property::ALL {
+        let broken = check(property, &case, &mut measures);
+        if properties.contains(&property) {
+            verdicts.insert(property, verdict(history, broken));
+        }
+    }
+    let broken_assumptions = ledger::measure(&case);
+    let outside = verdicts
+        .iter()
+        .filter_map(|(property, verdict)| Some((*property, verdict.evidence()?.at)))
+        .map(|(property, at)| (property, excuses(rules, property, at, &broken_assumptions)))
+        .collect();
+    Judgement { verdicts, measures, broken_assumptions, outside }
+}
+
+/// A history with its index and what it is judged by: what every check is given.
+pub(crate) struct Case<'h> {
+    pub(crate) history: &'h History,
+    pub(crate) rules: &'h Rules,
+    pub(crate) grants: Grants<'h>,
+    /// The promised windows, those of one claim together and in order.
+    windows: Vec<Stretch>,
+}
+
+impl<'h> Case<'h> {
+    pub(crate) fn new(history: &'h History, rules: &'h Rules) -> Self {
+        let grants = Grants::of(history, rules.quorum);
+        let windows = windows::promised(history, rules.quorum, &grants);
+        Self { history, rules, grants, windows }
+    }
+
+    /// All promised windows.
+    pub(crate) fn windows(&self) -> &[Stretch] {
+        &self.windows
+    }
+
+    /// The promised windows of one claim, in order: more than one if its lease lapsed and was
+    /// extended afterwards.
+    pub(crate) fn windows_of(&self, claim: ClaimId) -> &[Stretch] {
+        let from = self.windows.partition_point(|window| window.claim < claim);
+        let to = self.windows.partition_point(|window| window.claim <= claim);
+        &self.windows[from..to]
+    }
+
+    /// Whether the claim's promised window is open at that instant.
+    pub(crate) fn is_promised(&self, claim: ClaimId, at: SimTime) -> bool {
+        self.windows_of(claim).iter().any(|window| window.from <= at && at < window.to)
+    }
+}
+
+fn check(property: Property, case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+    match property {
+        Property::GrantExclusion => grant_exclusion::check(case, measures),
+        Property::BeliefExclusion => belief_exclusion::check(case, measures),
+        Property::EffectOrder => effect_order::check(case, measures),
+        Property::NoLostUpdate => no_lost_update::check(case, measures),
+        Property::RightfulAccepted => rightful_accepted::check(case, measures),
+    }
+}
+
+fn verdict(history: &History, broken: Option<Evidence>) -> Verdict {
+    match (broken, history.ending) {
+        (Some(evidence), _) => Verdict::Broken(evidence),
+        (None, Ending::Budget) => Verdict::Inconclusive(format!("the event budget was spent at {}", history.end)),
+        (None, Ending::Quiet | Ending::Horizon | Ending::Stuck) => Verdict::Holds,
+    }
+}
+
+/// The assumptions that the property needs and that were broken by `at`.
+fn excuses(rules: &Rules, property: Property, at: SimTime, broken: &BTreeMap<Assumption, SimTime>) -> Vec<Assumption> {
+    let needs = rules.needs.get(&property).map_or(&[][..], Vec::as_slice);
+    needs.iter().copied().filter(|need| broken.get(need).is_some_and(|since| *since <= at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Assumption::{NoStep, PauseWithinValidity, ResourceChecksTokens};
+    use crate::Property::{BeliefExclusion, EffectOrder, GrantExclusion};
+    use crate::testing::{Story, ms};
+
+    /// The classic: the holder stands still past its lease, and writes after its successor has.
+    fn gc_pause() -> Story {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100).read(0).checked();
+        story.at(20).client(1).pauses();
+        story.at(110).client(2).takes(200).read(0).wrote(Some(0), 0);
+        story.at(120).client(2).ended().releasing();
+        story.at(130).client(1).resumes().left().wrote(Some(0), 1).ended();
+        story
+    }
+
+    #[test]
+    fn a_pause_breaks_belief_and_effects_and_leaves_the_grants_apart() {
+        let story = gc_pause();
+        let judgement = story.judged();
+        let broken: Vec<_> = Property::ALL.into_iter().filter(|one| judgement.verdicts[one].is_broken()).collect();
+        assert_eq!(broken, [BeliefExclusion, EffectOrder, Property::NoLostUpdate]);
+        assert_eq!(
+            judgement.measures,
+            Measures {
+                grant_overlap: host::Duration::ZERO,
+                belief_overlap: host::Duration::from_millis(10),
+                stale_effects: 1,
+                after_newer_grant: 1,
+                lost_updates: 1,
+                refused: 0,
+                effects: 4,
+                given: 2,
+            }
+        );
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_judged_and_everything_is_measured() {
+        let story = gc_pause();
+        let judgement = judge(&story.history, &story.rules, &[GrantExclusion]);
+        assert_eq!(judgement.verdicts.into_iter().collect::<Vec<_>>(), [(GrantExclusion, Verdict::Holds)]);
+        assert_eq!(judgement.measures.stale_effects, 1);
+        assert!(judgement.outside.is_empty());
+    }
+
+    #[test]
+    fn a_run_that_spent_its_budget_decides_only_what_it_broke() {
+        let mut story = gc_pause();
+        story.history.ending = Ending::Budget;
+        story.history.end = ms(12_004);
+        let judgement = story.judged();
+        let why = Verdict::Inconclusive("the event budget was spent at 12.004000000s".to_owned());
+        assert_eq!(judgement.verdicts[&GrantExclusion], why);
+        assert!(judgement.verdicts[&EffectOrder].is_broken());
+        for ending in [Ending::Horizon, Ending::Quiet, Ending::Stuck] {
+            story.history.ending = ending;
+            story.holds(GrantExclusion);
+        }
+    }
+
+    #[test]
+    fn a_broken_property_names_the_broken_assumptions_on_which_it_rests() {
+        let mut story = gc_pause();
+        story.rules.needs.insert(BeliefExclusion, vec![PauseWithinValidity, NoStep]);
+        story.rules.needs.insert(EffectOrder, vec![ResourceChecksTokens]);
+        story.rules.needs.insert(GrantExclusion, vec![NoStep]);
+        let judgement = story.judged();
+        assert_eq!(judgement.outside[&BeliefExclusion], [PauseWithinValidity]);
+        assert_eq!(judgement.outside[&EffectOrder], [ResourceChecksTokens]);
+        assert!(judgement.outside[&Property::NoLostUpdate].is_empty(), "it needs nothing: the lock is to blame");
+        assert!(!judgement.outside.contains_key(&GrantExclusion), "it was not broken");
+    }
+
+    #[test]
+    fn what_breaks_after_the_property_is_no_excuse() {
+        let mut story = Story::new();
+        story.declare(NoStep);
+        story.at(10).client(1).takes(100);
+        story.at(60).client(2).takes(160);
+        story.at(61).server(1).steps(10_000);
+        let judgement = story.judged();
+        assert_eq!(judgement.broken_assumptions[&NoStep], ms(61));
+        assert!(judgement.outside[&GrantExclusion].is_empty());
+    }
+
+    #[test]
+    fn an_empty_history_breaks_nothing() {
+        let judgement = Story::new().judged();
+        assert!(judgement.verdicts.values().all(|verdict| *verdict == Verdict::Holds));
+        assert_eq!(judgement.measures, Measures::default());
+    }
+}

@@ -1,0 +1,176 @@
+//! **belief-exclusion**: no two clients believe at one instant that they may act.
+//!
+//! A client believes from the moment at which it is granted the lock
+//!
+//! * to the end of its section, or until the acting task has processed that the lock is lost;
+//! * and, unless it is naive, at most until its own monotonic clock reaches the deadline less its
+//!   margin. A renewal moves the deadline.
+//!
+//! Beside that it believes from every check that passed until the operation that was checked has left
+//! its machine: it has decided, and nothing can call it back. An operation that never leaves is
+//! believed in to the end of the section. (A check within the first kind of belief only extends it.)
+//!
+//! A pause ends no belief: the paused process cannot notice. Its death does, and so does the end of
+//! the run.
+//!
+//! A client does not exclude itself: two attempts of one client, as after a restart or in two tasks
+//! of one process, never break this property. (They may break `grant-exclusion`.)
+//!
+//! Source: the lock as its users read it, "only one client at a time may act"; Kleppmann, "How to do
+//! distributed locking", 2016, shows that no lock with a lease gives that under pauses.
+
+use host::{AttemptId, MonoTime, SimTime};
+
+use crate::grants::ClaimId;
+use crate::history::{Entry, Note, OpId};
+use crate::judge::Case;
+use crate::overlap;
+use crate::rules::Policy;
+use crate::verdict::{Evidence, Measures};
+use crate::windows::Stretch;
+
+/// Broken at the first instant at which two clients believe. In the right is the one whose promised
+/// window is open then; the older one if both are, or neither.
+pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+    let mut beliefs = beliefs(case);
+    let overlap = overlap::sweep(&mut beliefs, |belief| case.grants[belief.claim].attempt.client())?;
+    measures.belief_overlap = overlap.longest;
+    let [older, newer] = overlap.pair;
+    let promised = |belief: Stretch| case.is_promised(belief.claim, overlap.at);
+    let pair = if promised(newer) && !promised(older) { [newer, older] } else { [older, newer] };
+    Some(Evidence {
+        at: overlap.at,
+        attempts: pair.iter().map(|belief| case.grants[belief.claim].attempt).collect(),
+        entries: pair.iter().map(|belief| belief.entry).collect(),
+        overlap: Some(overlap.longest),
+    })
+}
+
+/// Every belief of every client, in no order.
+fn beliefs(case: &Case<'_>) -> Vec<Stretch> {
+    let mut beliefs = Vec::with_capacity(2 * case.grants.given());
+    let mut minds: Vec<_> = case.grants.claims().map(|(claim, _)| Mind::of(case, claim)).collect();
+    for (i, entry) in case.history.entries.iter().enumerate() {
+        if let Some((claim, event)) = event(case, i, entry)
+            && let Some(mind) = &mut minds[claim.index()]
+        {
+            beliefs.extend(mind.take(i, entry.at, event));
+        }
+    }
+    beliefs.extend(minds.into_iter().flatten().map(|mind| mind.finish(case)));
+    beliefs
+}
+
+/// What moves a belief.
+enum Event {
+    /// The deadline is moved to there.
+    Renewed(SimTime),
+    Lost,
+    Checked(OpId),
+    Left(OpId),
+    Ended,
+}
+
+fn event(case: &Case<'_>, i: usize, entry: &Entry) -> Option<(ClaimId, Event)> {
+    let event = match entry.note {
+        Note::Renewed { attempt, until } => Event::Renewed(deadline(case, attempt, Some(until))),
+        Note::ToldOfLoss { .. } => Event::Lost,
+        Note::Checked { op, .. } => Event::Checked(op),
+        Note::Left { op, .. } => Event::Left(op),
+        Note::Ended { .. } => Event::Ended,
+        _ => return None,
+    };
+    let claim = case.grants.subject(i)?;
+    let is_later = case.grants[claim].granted.is_some_and(|granted| granted.entry < i);
+    is_later.then_some((claim, event))
+}
+
+/// When a client that looks at its clock as its policy says takes a lease to be over.
+fn deadline(case: &Case<'_>, attempt: AttemptId, until: Option<MonoTime>) -> SimTime {
+    let client = attempt.client();
+    match (case.rules.policies.get(&client), until) {
+        (Some(Policy::Checked), Some(until)) => case.history.when(client, until),
+        (Some(Policy::Margin(margin)), Some(until)) => case.history.when(client, until - *margin),
+        (Some(Policy::Naive) | None, _) | (_, None) => SimTime::NEVER,
+    }
+}
+
+/// What a client makes of one claim, so far.
+struct Mind {
+    belief: Stretch,
+    /// Operations that were checked and have not left: while there are any, the belief has no end.
+    decided: Vec<OpId>,
+    /// Renewals no longer revive it.
+    lost: bool,
+    ended: bool,
+}
+
+impl Mind {
+    /// `None`: a claim without a grant, or of a node that is no client, is not believed in.
+    fn of(case: &Case<'_>, claim: ClaimId) -> Option<Self> {
+        let of = &case.grants[claim];
+        let granted = of.granted.filter(|_| case.rules.policies.contains_key(&of.attempt.client()))?;
+        let to = deadline(case, of.attempt, granted.until);
+        let belief = Stretch { lock: of.lock, from: granted.at, to, claim, entry: granted.entry };
+        Some(Self { belief, decided: Vec::new(), lost: false, ended: false })
+    }
+
+    /// Takes in what happened; gives back a belief that was over before a new one began.
+    fn take(&mut self, i: usize, at: SimTime, event: Event) -> Option<Stretch> {
+        if self.ended {
+            return None;
+        }
+        match event {
+            Event::Renewed(_) if self.lost => {}
+            Event::Renewed(to) => return self.extend(at, to, i),
+            Event::Lost => {
+                self.lost = true;
+                self.belief.end_by(at);
+            }
+            Event::Checked(op) => {
+                let lapsed = self.extend(at, self.belief.to, i);
+                if !self.decided.contains(&op) {
+                    self.decided.push(op);
+                }
+                return lapsed;
+            }
+            Event::Left(op) => {
+                if let Some(place) = self.decided.iter().position(|decided| *decided == op) {
+                    self.decided.swap_remove(place);
+                    self.belief.to = self.belief.to.max(at);
+                }
+            }
+            Event::Ended => {
+                self.ended = true;
+                self.close(at);
+            }
+        }
+        None
+    }
+
+    /// Extends the belief, or begins another if it was over. With something decided it is not over.
+    fn extend(&mut self, at: SimTime, to: SimTime, i: usize) -> Option<Stretch> {
+        if !self.decided.is_empty() {
+            self.belief.to = self.belief.to.max(at);
+        }
+        self.belief.renew(at, to, i)
+    }
+
+    /// Nothing is believed from here on; what was decided and has not left was believed in until now.
+    fn close(&mut self, at: SimTime) {
+        if !self.decided.is_empty() {
+            self.decided.clear();
+            self.belief.to = SimTime::NEVER;
+        }
+        self.belief.end_by(at);
+    }
+
+    fn finish(mut self, case: &Case<'_>) -> Stretch {
+        let died = case.grants[self.belief.claim].granted.map_or(SimTime::NEVER, |granted| granted.died);
+        self.close(case.history.end.min(died));
+        self.belief
+    }
+}
+
+#[cfg(test)]
+mod tests;

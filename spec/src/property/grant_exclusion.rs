@@ -1,0 +1,95 @@
+//! **grant-exclusion**: no two promised windows of one lock overlap.
+//!
+//! This is the promise of the service and its recipe together, on the clocks that they were told to
+//! rest on; what a client believes is another matter (`belief-exclusion`). Antirez defends this
+//! reading of Redlock, and Kleppmann's clock jump attacks it: "Is Redlock safe?" and "How to do
+//! distributed locking", 2016.
+//!
+//! What is promised to whom is worked out in [`windows`](crate::windows). Two attempts of one client
+//! count too: if a restarted client gets the lock while the lease of its former life is promised to
+//! last, the service has granted twice. An attempt does not overlap itself.
+
+use crate::judge::Case;
+use crate::overlap;
+use crate::verdict::{Evidence, Measures};
+
+/// Broken at the first instant at which two windows are open. The older one was in the right.
+pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+    let mut windows = case.windows().to_vec();
+    let overlap = overlap::sweep(&mut windows, |window| window.claim)?;
+    measures.grant_overlap = overlap.longest;
+    Some(Evidence {
+        at: overlap.at,
+        attempts: overlap.pair.iter().map(|window| case.grants[window.claim].attempt).collect(),
+        entries: overlap.pair.iter().map(|window| window.entry).collect(),
+        overlap: Some(overlap.longest),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Property::GrantExclusion;
+    use crate::testing::{Story, lasting, ms};
+
+    #[test]
+    fn two_windows_that_overlap_break_it() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(60).client(2).takes(160);
+        let broken = story.broken(GrantExclusion);
+        assert_eq!((broken.at, broken.overlap), (ms(60), lasting(40)));
+        assert_eq!(broken.attempts, [story.attempt(1), story.attempt(2)]);
+        assert_eq!(broken.entries, [2, 5], "the two `granted` notes");
+    }
+
+    #[test]
+    fn a_window_that_begins_when_another_ends_does_not_overlap_it() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(100).client(2).takes(160);
+        story.holds(GrantExclusion);
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.just_before(100).client(2).takes(160);
+        assert_eq!(story.broken(GrantExclusion).overlap, Some(host::Duration::from_nanos(1)));
+    }
+
+    #[test]
+    fn a_release_makes_room() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(50).client(1).ended().releasing();
+        story.at(50).client(2).takes(160);
+        story.holds(GrantExclusion);
+    }
+
+    #[test]
+    fn windows_of_different_locks_do_not_meet() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(60).client(2).takes_lock("parcels", 160);
+        story.holds(GrantExclusion);
+    }
+
+    #[test]
+    fn a_client_that_comes_back_may_overlap_its_former_life() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(20).client(1).dies();
+        story.at(30).client(1).restarts().takes(130);
+        let broken = story.broken(GrantExclusion);
+        assert_eq!(broken.at, ms(30));
+        assert_eq!(broken.attempts, [story.nth_attempt(1, 1), story.nth_attempt(1, 2)]);
+    }
+
+    #[test]
+    fn the_longest_overlap_need_not_be_the_first() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(90).client(2).takes(200);
+        story.at(150).client(3).takes(300);
+        let broken = story.broken(GrantExclusion);
+        assert_eq!((broken.at, broken.overlap), (ms(90), lasting(50)));
+        assert_eq!(Some(story.judged().measures.grant_overlap), lasting(50));
+    }
+}
