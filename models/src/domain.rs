@@ -148,6 +148,7 @@ fn describe(note: &Note) -> String {
         Note::Ended { attempt } => format!("{attempt:?} is through with its section"),
         Note::Owner { key, attempt: Some(attempt), .. } => format!("{key} belongs to {attempt:?}"),
         Note::Owner { key, attempt: None, .. } => format!("{key} belongs to nobody"),
+        Note::Extended { key, attempt, .. } => format!("{key} belongs to {attempt:?} for longer"),
         Note::Read { attempt, object, version, .. } => {
             format!("{object} v{} is read by {}", version.0, Whom(*attempt))
         }

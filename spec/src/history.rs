@@ -90,7 +90,7 @@ impl Authorities {
 /// |---|---|
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
-/// | lock service | `Owner` |
+/// | lock service | `Owner`, `Extended` |
 /// | guarded resource | `Read`, `Wrote`, `Refused` |
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
@@ -184,6 +184,15 @@ pub enum Note {
         /// The new owner; `None`: nobody.
         attempt: Option<AttemptId>,
     },
+    /// A lock server extended the lease of whoever owns a key. The owner stays who it was.
+    Extended {
+        /// The server that did.
+        authority: NodeId,
+        /// Its name for the lock.
+        key: LockName,
+        /// The owner whose lease it is, whoever asked.
+        attempt: AttemptId,
+    },
     /// The resource answered a read.
     Read {
         /// By this attempt; `None`: by somebody outside any attempt.
@@ -234,6 +243,7 @@ digest_enum!(Note {
     12 => ReleaseRefused { attempt },
     13 => Ended { attempt },
     14 => Owner { authority, key, attempt },
+    18 => Extended { authority, key, attempt },
     15 => Read { attempt, op, object, version },
     16 => Wrote { attempt, op, object, based_on, replaced },
     17 => Refused { attempt, op, object },
@@ -267,7 +277,8 @@ impl Note {
             | Self::Releasing { attempt }
             | Self::Released { attempt }
             | Self::ReleaseRefused { attempt }
-            | Self::Ended { attempt } => Some(*attempt),
+            | Self::Ended { attempt }
+            | Self::Extended { attempt, .. } => Some(*attempt),
             Self::Owner { attempt, .. }
             | Self::Read { attempt, .. }
             | Self::Wrote { attempt, .. }

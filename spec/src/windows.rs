@@ -6,8 +6,8 @@
 //! comes first. The client's death, and the end of its section, do not close it: nobody else was told.
 //!
 //! The promised end moves with a renewal that, when executed, found or left the attempt as owner. The
-//! history shows that in two ways: a server names the owner again when it executes a renewal, and a
-//! server that has named nobody else since has not changed its mind. A `Renewed` note counts if a
+//! history shows that in two ways: a server says whose lease it extended, or names the owner again, when
+//! it executes a renewal; and a server that has named nobody else since has not changed its mind. A `Renewed` note counts if a
 //! quorum of servers did one or the other, the first since the client's previous answer. (They need
 //! not be those that the client counted at first: a renewal may win another majority.) A renewal
 //! that executes only after the client gave up on it is credited to the next one.
@@ -118,6 +118,11 @@ impl<'h> Walk<'h> {
     fn take(&mut self, i: usize, entry: &'h Entry) {
         match &entry.note {
             Note::Owner { authority, key, .. } => self.owner(*authority, key, self.grants.subject(i), entry.at),
+            Note::Extended { authority, .. } => {
+                if let Some(promise) = self.promise(i) {
+                    promise.named.count(*authority);
+                }
+            }
             Note::Granted { .. } => self.granted(i),
             Note::Renewed { attempt, until } => self.renewed(i, entry.at, *attempt, *until),
             Note::RenewalFailed { .. } => {

@@ -25,7 +25,7 @@ use crate::domain::{Locks, Message};
 /// The history is told who owns a lock's key; no reply depends on it. A key that `SET NX` or
 /// lock-with-token creates is owned by the attempt that asked for it. Whoever overwrites an owned key
 /// owns it from then on, and a key that is deleted or found expired is nobody's. A renewal changes no
-/// owner, and says nothing. A key that was never taken as a lock is not mentioned.
+/// owner: the history is told whose lease it was that was extended, whoever asked. A key that was never taken as a lock is not mentioned.
 ///
 /// An expired key is mentioned when it is next touched, which may be late or never: whoever judges by
 /// the history must take the end of a lease from what was promised, not from here.
@@ -105,6 +105,8 @@ impl Step<'_> {
         let Some(entry) = self.live(key) else { return Ok(false) };
         if when > now {
             entry.when = Some(when);
+            let owner = entry.owner;
+            self.note_extended(*key, owner);
         } else {
             self.delete(key);
         }
@@ -157,6 +159,13 @@ impl Step<'_> {
     fn note_removal(&mut self, key: &Key, removed: &Entry) {
         if removed.owner.is_some() {
             self.note_owner(*key, None);
+        }
+    }
+
+    fn note_extended(&mut self, key: Key, owner: Option<AttemptId>) {
+        if let Some(attempt) = owner {
+            let authority = self.cx.node;
+            self.cx.note(Note::Extended { authority, key, attempt });
         }
     }
 
