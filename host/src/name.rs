@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use crate::digest::{Digest, Fold};
 
 /// A name.
-#[derive(Clone, Copy, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(&'static str);
 
 impl Name {
@@ -48,14 +48,6 @@ impl From<String> for Name {
         Self::from(name.as_str())
     }
 }
-
-impl PartialEq for Name {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0) || self.0 == other.0
-    }
-}
-
-impl Eq for Name {}
 
 impl Deref for Name {
     type Target = str;

@@ -7,8 +7,18 @@ pub enum Activity {
     Running,
     /// It stands still (a pause, a sleeping machine, a stopped virtual machine) and does not know.
     Paused,
+    /// Its acting part hangs, while others may live: the worker, not the renewal.
+    Stalled,
     /// There is no process.
     Dead,
+}
+
+impl Activity {
+    /// Whether the program that acts makes no step, and does not know.
+    #[must_use]
+    pub const fn stands_still(self) -> bool {
+        matches!(self, Self::Paused | Self::Stalled)
+    }
 }
 
 /// How a run came to its end.

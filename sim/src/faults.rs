@@ -93,7 +93,7 @@ impl<D: Domain> Core<D> {
             What::VmStop(_) => self.change_standing(node, |standing| standing.stopped += 1),
             What::Kill(_) => self.kill(node),
             What::PowerOff(_) => self.power_off(node),
-            What::Stall(_, part) => self.node_mut(node).stalled.push(*part),
+            What::Stall(_, part) => self.begin_stall(node, *part),
             What::Throttle { run, .. } => {
                 self.queue.push(self.now + *run, Event::Throttle { strike, stop: true });
             }

@@ -46,6 +46,12 @@ impl<D: Domain> Core<D> {
         }
     }
 
+    /// One part of a process hangs.
+    pub(crate) fn begin_stall(&mut self, node: NodeId, part: Part) {
+        self.node_mut(node).stalled.push(part);
+        self.record_activity(node);
+    }
+
     /// One part of a process no longer hangs.
     pub(crate) fn end_stall(&mut self, node: NodeId, part: Part) {
         let state = self.node_mut(node);
@@ -54,6 +60,8 @@ impl<D: Domain> Core<D> {
         if state.is_stalled(part) {
             return;
         }
+        self.record_activity(node);
+        let state = self.node_mut(node);
         let tasks: Vec<_> =
             state.hung_tasks.extract_if(.., |(whose, _)| *whose == part).map(|(_, task)| task).collect();
         let mut events: Vec<_> = state.hung.extract_if(.., |(whose, ..)| *whose == part).collect();

@@ -137,6 +137,8 @@ impl<R> Node<R> {
             Activity::Dead
         } else if self.standing.is_still() {
             Activity::Paused
+        } else if self.is_stalled(Part::WORKER) {
+            Activity::Stalled
         } else {
             Activity::Running
         }

@@ -306,6 +306,10 @@ impl Teller<'_> {
 
 /// A machine.
 impl Teller<'_> {
+    pub(crate) fn hangs(self) -> Self {
+        self.becomes(Activity::Stalled)
+    }
+
     pub(crate) fn pauses(self) -> Self {
         self.becomes(Activity::Paused)
     }

@@ -1,7 +1,7 @@
 //! Faults of processes and machines: each shown by its effect, and by the absence of it when off.
 
 use crate::probe::*;
-use host::{Calls, Connection, Either, Host, Part, Point, Span, first};
+use host::{Activity, Calls, Connection, Either, Host, Part, Point, Span, first};
 use sim::{Lasts, Target, What, When};
 
 /// Asks once a second, four times, and logs when each answer came.
@@ -154,7 +154,10 @@ fn a_stalled_part_of_a_client_hangs_while_the_other_lives() {
             Some(part) => world.fault(at(1_500), What::Stall(Target::Node(CLIENT), part), lasts(5_000)),
             None => world,
         };
-        let lines = world.run().0.lines();
+        let (log, outcome) = world.run();
+        let hung = outcome.nodes[1].activity.iter().any(|(_, activity)| *activity == Activity::Stalled);
+        assert_eq!(hung, part == Some(Part::WORKER), "the history says when the acting part hung");
+        let lines = log.lines();
         let of = |who: &str| -> Vec<_> { lines.iter().filter(|l| l.1 == who).map(|l| l.0 / 1_000).collect() };
         assert_eq!((of("worker"), of("renewal")), (worker.to_vec(), renewal.to_vec()), "{part:?}");
     }

@@ -3,7 +3,8 @@
 //! Broken if a process stood still at the instant at which its own deadline passed, while it held the
 //! lock; or if it was stopped between a check within its deadline and the departure of the operation,
 //! and the operation left after the deadline. In the first case it is broken at the deadline, in the
-//! second at the deadline or at the beginning of the pause, whichever is later.
+//! second at the deadline or at the beginning of the pause, whichever is later. A holder whose acting
+//! part hangs stands still too, though its renewal may live.
 //!
 //! Holding ends with the section, with the news of a loss, and with death. A deadline that had passed
 //! before the client learnt of it is no matter of pauses: a lock must look at the clock before it
@@ -18,7 +19,7 @@ use crate::judge::Case;
 
 /// The first instant at which a holder stood still past its deadline.
 pub(super) fn first_beyond_validity(case: &Case<'_>) -> Option<SimTime> {
-    let is_pause = |(_, activity): &(SimTime, Activity)| *activity == Activity::Paused;
+    let is_pause = |(_, activity): &(SimTime, Activity)| activity.stands_still();
     if !case.history.nodes.iter().any(|node| node.activity.iter().any(is_pause)) {
         return None;
     }
@@ -97,7 +98,7 @@ impl<'h> Hold<'h> {
 
     fn paused_at_deadline(&self, now: SimTime) -> Option<SimTime> {
         let has_passed = !self.over && self.deadline <= now;
-        (has_passed && self.node().doing(self.deadline) == Activity::Paused).then_some(self.deadline)
+        (has_passed && self.node().doing(self.deadline).stands_still()).then_some(self.deadline)
     }
 
     fn paused_before_leaving(&self, left: SimTime) -> Option<SimTime> {
@@ -107,7 +108,7 @@ impl<'h> Hold<'h> {
         let activity = &self.node().activity;
         let since_check = &activity[activity.partition_point(|(at, _)| *at < self.checked)..];
         let mut changes = since_check.iter().take_while(|(at, _)| *at < left);
-        let (paused, _) = changes.find(|(_, activity)| *activity == Activity::Paused)?;
+        let (paused, _) = changes.find(|(_, activity)| activity.stands_still())?;
         Some(self.deadline.max(*paused))
     }
 
@@ -144,6 +145,15 @@ mod tests {
             story.at(100).client(1).pauses();
         });
         assert_eq!(at, Some(ms(100)), "a pause that begins with the deadline and never ends");
+    }
+
+    #[test]
+    fn a_hanging_worker_stands_still_too() {
+        let at = breach(|story| {
+            story.at(50).client(1).hangs();
+            story.at(120).client(1).resumes();
+        });
+        assert_eq!(at, Some(ms(100)));
     }
 
     #[test]
