@@ -1,0 +1,120 @@
+//! A run in a few plain sentences.
+//!
+//! [`story`] tells how a property came to be broken: who was granted what and until when, what fault
+//! struck whom, what was done and what became of it, what that breaks, and whether the lock had been
+//! promised otherwise. It is told from the history alone: it puts things in their order and says
+//! nothing of causes that the history does not show. Times are true time.
+//!
+//! It is not the whole run; that is the [timeline](mod@crate::timeline).
+
+use spec::{Assumption, Ending, Property, Verdict};
+
+use crate::run::JudgedRun;
+use crate::words::{assumed, counted, length, list, seconds};
+
+mod deed;
+mod faults;
+mod violation;
+
+use violation::Violation;
+
+/// How the property was first broken, in five to eight sentences. If it was not, as [`holds_story`].
+#[must_use]
+pub fn story(run: &JudgedRun<'_>, property: Property) -> Vec<String> {
+    match run.judgement.verdicts.get(&property).and_then(Verdict::evidence) {
+        Some(evidence) => Violation::new(run, property, evidence).tell(),
+        None => holds_story(run),
+    }
+}
+
+/// What happened, and that what was asked of the run held.
+#[must_use]
+pub fn holds_story(run: &JudgedRun<'_>) -> Vec<String> {
+    let mut sentences = vec![deeds(run)];
+    sentences.extend(faults::by_the_end(run));
+    sentences.push(ending(run));
+    sentences.extend(verdicts(run));
+    sentences.extend(overlap(run));
+    sentences.extend(despite(run));
+    sentences
+}
+
+fn deeds(run: &JudgedRun<'_>) -> String {
+    let measures = &run.judgement.measures;
+    let (given, accepted) = (counted(measures.given, "time"), counted(measures.effects, "operation"));
+    let refused = if measures.refused == 0 { "none".to_owned() } else { measures.refused.to_string() };
+    let (lock, resource) = (run.lock, run.resource);
+    format!("{lock} granted the lock {given}, and the {resource} resource accepted {accepted} and refused {refused}.")
+}
+
+fn ending(run: &JudgedRun<'_>) -> String {
+    let how = match run.history.ending {
+        Ending::Quiet => "when nothing was left that could change a verdict",
+        Ending::Horizon => "at its horizon",
+        Ending::Budget => "when its event budget was spent",
+        Ending::Stuck => "when nothing was left to happen, with clients still waiting",
+    };
+    format!("The run ended at {}, {how}.", seconds(run.history.end))
+}
+
+/// What was said of the properties, those of which the same was said together.
+fn verdicts(run: &JudgedRun<'_>) -> Vec<String> {
+    let verdicts = &run.judgement.verdicts;
+    let all_held = verdicts.values().all(|verdict| *verdict == Verdict::Holds);
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for (property, verdict) in verdicts {
+        let what = match verdict {
+            Verdict::Holds if all_held => "All that was asked of it held".to_owned(),
+            Verdict::Holds => "These held".to_owned(),
+            Verdict::Broken(evidence) => format!("Broken at {}", seconds(evidence.at)),
+            Verdict::Inconclusive(why) => format!("Not decided, since {why}"),
+            Verdict::Vacuous(faults) => format!("Not put to the test, since {} never landed", list(faults)),
+        };
+        match said.iter_mut().find(|(same, _)| *same == what) {
+            Some((_, properties)) => properties.push(property.name()),
+            None => said.push((what, vec![property.name()])),
+        }
+    }
+    said.into_iter().map(|(what, properties)| format!("{what}: {}.", list(&properties))).collect()
+}
+
+/// What two clients were promised or believed at once, by the figures of the whole run.
+fn overlap(run: &JudgedRun<'_>) -> Option<String> {
+    let measures = &run.judgement.measures;
+    match (measures.grant_overlap.is_zero(), measures.belief_overlap.is_zero()) {
+        (true, true) => Some(
+            "At no time of the run was the lock promised to two at once, or taken by two clients to be theirs."
+                .to_owned(),
+        ),
+        (true, false) => Some(format!("{NO_OVERLAP}.")),
+        (false, _) => Some(grants_overlapped(run)),
+    }
+}
+
+fn grants_overlapped(run: &JudgedRun<'_>) -> String {
+    let longest = length(run.judgement.measures.grant_overlap);
+    format!("Grants overlapped in this run: for up to {longest} the lock was promised to two at once.")
+}
+
+/// The assumptions without which what held has held all the same.
+fn despite(run: &JudgedRun<'_>) -> Option<String> {
+    let broken: Vec<_> =
+        run.judgement.broken_assumptions.iter().map(|(assumption, at)| broken_assumption(*assumption, *at)).collect();
+    (!broken.is_empty())
+        .then(|| format!("Assumptions of {} that did not hold in this run: {}.", run.lock, list(&broken)))
+}
+
+/// `that no holder ... (pause-within-validity, broken at 10.100 s)`.
+fn broken_assumption(assumption: Assumption, at: host::SimTime) -> String {
+    let since = if at == host::SimTime::ZERO {
+        "broken from the start".to_owned()
+    } else {
+        format!("broken at {}", seconds(at))
+    };
+    format!("that {} ({assumption}, {since})", assumed(assumption))
+}
+
+const NO_OVERLAP: &str = "No two grants overlapped in this run: at no time was the lock promised to two at once";
+
+#[cfg(test)]
+mod tests;

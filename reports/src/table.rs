@@ -1,0 +1,223 @@
+//! A sweep as a table for a person: a row for each cell, a column for each property.
+//!
+//! A field says how often the property was broken, and its mark whether that is as expected:
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `holds ✓` | broken in no seed, as expected |
+//! | `1000/1000 ✗` | broken in all of 1000 seeds, and should not be so often |
+//! | `312/1000` | broken in some, and the scenario makes no claim |
+//! | `vacuous ?`, `inconclusive ?` | not broken, but in some seed nothing was tried, or nothing could be decided |
+//!
+//! There are three layouts, from roomy to tight; the roomiest that fits the width is taken. Marks are
+//! coloured, and say the same without colour: whoever prints to something that knows no colours strips
+//! them (`anstream` does).
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::result::{CellReport, PropertyReport, SweepReport};
+use crate::words::counted;
+
+/// The table and, below it, what its signs mean; a newline ends each line.
+#[must_use]
+pub fn table(report: &SweepReport, width: usize) -> String {
+    let columns = Columns::of(report);
+    let fits =
+        |layout: &Layout| grid(report, &columns, *layout).lines().all(|line| line.trim_end().chars().count() <= width);
+    let layouts = [Layout::Roomy, Layout::Compact, Layout::Tight];
+    let (layout, text) = match layouts.into_iter().find(fits) {
+        Some(layout) => (layout, grid(report, &columns, layout).trim_fmt()),
+        None => (Layout::Tight, wrapped(report, &columns, width)),
+    };
+    painted(&format!("{text}\n{}\n", legend(report, layout)))
+}
+
+/// What a person has to know beside the table, one line each: what is not as expected, and where
+/// nothing was tried or decided.
+#[must_use]
+pub fn notes(report: &SweepReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    for cell in &report.cells {
+        let place = cell.params.values().fold(cell.lock.clone(), |place, option| format!("{place}, {option}"));
+        for (name, property) in cell.properties.iter().filter(|(_, property)| !property.as_expected) {
+            let first = property.first_seed.as_ref().map_or_else(String::new, |seed| format!(" (first: seed {seed})"));
+            let (broken, seeds, expected) = (property.broken, cell.seeds, expectation(&property.expected));
+            notes.push(format!("{place}: {name} is broken in {broken} of {seeds} seeds{first}, but {expected}"));
+        }
+        if cell.vacuous > 0 {
+            let faults = cell.vacuous_faults.join(", ");
+            notes.push(format!("{place}: in {} of {} seeds a fault never landed ({faults})", cell.vacuous, cell.seeds));
+        }
+        if cell.inconclusive > 0 {
+            let (seeds, of) = (cell.inconclusive, cell.seeds);
+            notes.push(format!("{place}: in {seeds} of {of} seeds something could not be decided"));
+        }
+    }
+    notes
+}
+
+/// The sweep in one line: `as expected: 2 of 2 cells, 1000 seeds each`.
+#[must_use]
+pub fn summary(report: &SweepReport) -> String {
+    let cells = &report.cells;
+    let having = |is: fn(&CellReport) -> bool| cells.iter().filter(|cell| is(cell)).count() as u64;
+    let asides = [(having(|cell| cell.vacuous > 0), "vacuous"), (having(|cell| cell.inconclusive > 0), "inconclusive")];
+    let asides: Vec<_> =
+        asides.into_iter().filter(|(number, _)| *number > 0).map(|(number, name)| format!("{number} {name}")).collect();
+    let asides = if asides.is_empty() { String::new() } else { format!(" ({})", asides.join(", ")) };
+    let (expected, all) = (having(|cell| cell.as_expected), counted(cells.len() as u64, "cell"));
+    format!("as expected: {expected} of {all}{asides}, {}", seeds(cells))
+}
+
+fn seeds(cells: &[CellReport]) -> String {
+    match cells {
+        [one] => counted(one.seeds, "seed"),
+        [first, rest @ ..] if rest.iter().all(|cell| cell.seeds == first.seeds) => {
+            format!("{} each", counted(first.seeds, "seed"))
+        }
+        _ => format!("{} in all", counted(cells.iter().map(|cell| cell.seeds).sum(), "seed")),
+    }
+}
+
+fn expectation(expected: &str) -> &str {
+    match expected {
+        "always" => "should be in every one",
+        "broken" => "should be in at least one",
+        "holds" => "should hold",
+        other => other,
+    }
+}
+
+/// How much room a table takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Layout {
+    /// Everything is spelt out.
+    Roomy,
+    /// Headers take two lines; fields are as short as they can be.
+    Compact,
+    /// As compact, and fields leave out how many seeds there were, which the summary says.
+    Tight,
+}
+
+/// Which columns a table has, beside the lock's.
+struct Columns<'r> {
+    /// Axes with more than one option.
+    axes: Vec<&'r str>,
+    properties: Vec<&'r str>,
+}
+
+impl<'r> Columns<'r> {
+    fn of(report: &'r SweepReport) -> Self {
+        let (mut axes, mut properties) = (Vec::new(), Vec::new());
+        for cell in &report.cells {
+            for axis in cell.params.keys() {
+                let differs = |other: &CellReport| other.params.get(axis) != cell.params.get(axis);
+                if !axes.contains(&axis.as_str()) && report.cells.iter().any(differs) {
+                    axes.push(axis.as_str());
+                }
+            }
+            for property in cell.properties.keys() {
+                if !properties.contains(&property.as_str()) {
+                    properties.push(property.as_str());
+                }
+            }
+        }
+        Self { axes, properties }
+    }
+}
+
+fn grid(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> Table {
+    let line = LineStyle::none().fill('─').junction('─');
+    let mut table = Table::new();
+    table.load_style(TableStyle::new().header_separator(line)).set_content_arrangement(ContentArrangement::Disabled);
+    let names = [&"lock"].into_iter().chain(&columns.axes);
+    table.set_header(names.map(|name| (*name).to_owned()).chain(columns.properties.iter().map(|p| header(p, layout))));
+    for cell in &report.cells {
+        let options = columns.axes.iter().map(|axis| cell.params.get(*axis).cloned().unwrap_or_default());
+        let property = |name: &&str| cell.properties.get(*name).map_or_else(String::new, |p| field(p, cell, layout));
+        let fields = columns.properties.iter().map(property);
+        table.add_row([cell.lock.clone()].into_iter().chain(options).chain(fields));
+    }
+    // One more letter stands between columns in any case.
+    let gap = match layout {
+        Layout::Roomy => 2,
+        Layout::Compact => 1,
+        Layout::Tight => 0,
+    };
+    for column in table.column_iter_mut() {
+        column.set_padding((0, gap));
+    }
+    table
+}
+
+/// The tight table with its fields broken to several lines, for want of room.
+fn wrapped(report: &SweepReport, columns: &Columns<'_>, width: usize) -> String {
+    let mut table = grid(report, columns, Layout::Tight);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table.trim_fmt()
+}
+
+fn header(property: &str, layout: Layout) -> String {
+    match (layout, property.rsplit_once('-')) {
+        (Layout::Roomy, _) | (_, None) => property.to_owned(),
+        (_, Some((first, last))) => format!("{first}-\n{last}"),
+    }
+}
+
+fn field(property: &PropertyReport, cell: &CellReport, layout: Layout) -> String {
+    let (broken, seeds) = (property.broken, cell.seeds);
+    let roomy = layout == Layout::Roomy;
+    if broken == 0 && cell.vacuous > 0 {
+        return format!("vacuous {DOUBT}");
+    }
+    if broken == 0 && cell.inconclusive > 0 {
+        return format!("{} {DOUBT}", if roomy { "inconclusive" } else { "inconcl." });
+    }
+    let said = match (broken, layout) {
+        (0, _) => "holds".to_owned(),
+        (_, Layout::Roomy) => format!("broken {broken}/{seeds}"),
+        (_, Layout::Compact) => format!("{broken}/{seeds}"),
+        (_, Layout::Tight) => broken.to_string(),
+    };
+    match (property.expected.as_str(), property.as_expected) {
+        ("free", _) => said,
+        (_, true) => format!("{said} {RIGHT}"),
+        (_, false) => format!("{said} {WRONG}"),
+    }
+}
+
+/// What the signs that occur in the table's fields mean.
+fn legend(report: &SweepReport, layout: Layout) -> String {
+    let fields: String = report
+        .cells
+        .iter()
+        .flat_map(|cell| cell.properties.values().map(move |property| field(property, cell, layout)))
+        .collect();
+    let number = if layout == Layout::Tight { "k: broken in k seeds" } else { "k/n: broken in k of n seeds" };
+    let signs = [
+        (fields.contains(|sign: char| sign.is_ascii_digit()), number.to_owned()),
+        (fields.contains(RIGHT), format!("{RIGHT} as expected")),
+        (fields.contains(WRONG), format!("{WRONG} not as expected")),
+        (fields.contains(DOUBT), format!("{DOUBT} nothing is shown")),
+    ];
+    let occurring: Vec<_> = signs.into_iter().filter_map(|(occurs, sign)| occurs.then_some(sign)).collect();
+    occurring.join("   ")
+}
+
+/// The text with its marks coloured. Only now: a layout would count the bytes of a colour as letters.
+fn painted(text: &str) -> String {
+    let marks = [(RIGHT, AnsiColor::Green), (WRONG, AnsiColor::Red), (DOUBT, AnsiColor::Yellow)];
+    marks.into_iter().fold(text.to_owned(), |text, (mark, colour)| {
+        let style = Style::new().fg_color(Some(colour.into())).bold();
+        text.replace(mark, &format!("{style}{mark}{style:#}"))
+    })
+}
+
+const RIGHT: char = '✓';
+const WRONG: char = '✗';
+const DOUBT: char = '?';
+
+#[cfg(test)]
+mod tests;

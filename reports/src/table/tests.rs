@@ -1,0 +1,141 @@
+use super::*;
+use crate::testing::gc_pause;
+
+/// The table without its colours.
+fn plain(report: &SweepReport, width: usize) -> String {
+    let mut text = table(report, width);
+    for colour in ["\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
+        text = text.replace(colour, "");
+    }
+    assert!(!text.contains('\x1b'), "{text:?}");
+    text
+}
+
+/// The sweep with a change to its cell at an open resource.
+fn changed(change: impl FnOnce(&mut CellReport)) -> SweepReport {
+    let mut report = gc_pause();
+    change(&mut report.cells[0]);
+    report
+}
+
+/// A sweep over two locks and three axes.
+fn many_cells() -> SweepReport {
+    let mut report = gc_pause();
+    let two = std::mem::take(&mut report.cells);
+    for (lock, held, holder) in [("redis", "linger", "checked"), ("redlock", "dropped", "killed")] {
+        for cell in &two {
+            let mut cell = CellReport { lock: lock.to_owned(), ..cell.clone() };
+            cell.params.insert("held".to_owned(), held.to_owned());
+            cell.params.insert("holder".to_owned(), holder.to_owned());
+            cell.params.insert("ttl".to_owned(), "10s".to_owned());
+            report.cells.push(cell);
+        }
+    }
+    report
+}
+
+#[test]
+fn a_wide_table_spells_everything_out() {
+    assert_eq!(plain(&gc_pause(), 140), include_str!("../../tests/golden/table-140.txt"));
+}
+
+#[test]
+fn a_table_for_80_columns_breaks_its_headers() {
+    assert_eq!(plain(&gc_pause(), 80), include_str!("../../tests/golden/table-80.txt"));
+}
+
+#[test]
+fn a_table_with_many_axes_still_fits_80_columns() {
+    assert_eq!(plain(&many_cells(), 80), include_str!("../../tests/golden/table-80-axes.txt"));
+}
+
+#[test]
+fn no_table_is_wider_than_it_may_be() {
+    for report in [gc_pause(), many_cells()] {
+        for width in 40..160 {
+            let text = plain(&report, width);
+            // The legend is one line, which a terminal may break.
+            let rows = text.lines().take(text.lines().count() - 1);
+            for row in rows {
+                assert!(row.chars().count() <= width, "{width} columns:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_axis_with_one_option_has_no_column() {
+    let text = plain(&many_cells(), 140);
+    assert!(text.contains("held") && !text.contains("ttl"), "{text}");
+}
+
+#[test]
+fn what_is_not_as_expected_is_marked_and_noted() {
+    let report = changed(|cell| {
+        cell.as_expected = false;
+        let property = &mut cell.properties["rightful-accepted"];
+        (property.broken, property.as_expected, property.first_seed) = (3, false, Some("17".to_owned()));
+    });
+    assert!(plain(&report, 140).contains("broken 3/1000 ✗"), "{}", plain(&report, 140));
+    assert!(plain(&report, 80).contains("3/1000 ✗") && plain(&report, 80).contains("✗ not as expected"));
+    let note = "redis, open: rightful-accepted is broken in 3 of 1000 seeds (first: seed 17), but should hold";
+    assert_eq!(notes(&report), [note]);
+    assert_eq!(summary(&report), "as expected: 1 of 2 cells, 1000 seeds each");
+}
+
+#[test]
+fn a_property_that_should_break_and_does_not_is_noted_too() {
+    let report = changed(|cell| {
+        let property = &mut cell.properties["effect-order"];
+        (property.broken, property.as_expected, property.first_seed) = (0, false, None);
+    });
+    let note = "redis, open: effect-order is broken in 0 of 1000 seeds, but should be in every one";
+    assert_eq!(notes(&report), [note]);
+    assert!(plain(&report, 140).contains("holds ✗"));
+}
+
+#[test]
+fn a_vacuous_cell_shows_nothing_as_held() {
+    let report = changed(|cell| {
+        (cell.vacuous, cell.as_expected) = (4, false);
+        cell.vacuous_faults = vec!["gc".to_owned()];
+    });
+    let row = plain(&report, 140).lines().find(|row| row.contains("open")).map(str::to_owned).expect("it has a row");
+    assert!(row.contains("vacuous ?") && !row.contains("holds"), "{row}");
+    assert!(row.contains("broken 1000/1000 ✓"), "what is broken was put to the test: {row}");
+    assert_eq!(notes(&report), ["redis, open: in 4 of 1000 seeds a fault never landed (gc)"]);
+    assert_eq!(summary(&report), "as expected: 1 of 2 cells (1 vacuous), 1000 seeds each");
+}
+
+#[test]
+fn an_undecided_cell_shows_nothing_as_held() {
+    let report = changed(|cell| (cell.inconclusive, cell.as_expected) = (5, false));
+    assert!(plain(&report, 140).contains("inconclusive ?") && plain(&report, 80).contains("inconcl. ?"));
+    assert_eq!(notes(&report), ["redis, open: in 5 of 1000 seeds something could not be decided"]);
+    assert_eq!(summary(&report), "as expected: 1 of 2 cells (1 inconclusive), 1000 seeds each");
+}
+
+#[test]
+fn where_no_claim_is_made_there_is_no_mark() {
+    let report = changed(|cell| {
+        let property = &mut cell.properties["effect-order"];
+        (property.broken, property.expected) = (312, "free".to_owned());
+    });
+    assert!(plain(&report, 140).lines().any(|row| row.contains("broken 312/1000   ")), "{}", plain(&report, 140));
+}
+
+#[test]
+fn colours_say_nothing_that_marks_do_not() {
+    let text = table(&gc_pause(), 80);
+    assert!(text.contains("\x1b[1m\x1b[32m✓\x1b[0m"), "{text:?}");
+}
+
+#[test]
+fn the_summary_speaks_of_seeds_as_they_are() {
+    let mut report = changed(|cell| cell.seeds = 1);
+    assert_eq!(summary(&report), "as expected: 2 of 2 cells, 1001 seeds in all");
+    report.cells.truncate(1);
+    assert_eq!(summary(&report), "as expected: 1 of 1 cell, 1 seed");
+    report.cells.clear();
+    assert_eq!(summary(&report), "as expected: 0 of 0 cells, 0 seeds in all");
+}

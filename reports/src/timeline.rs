@@ -1,0 +1,181 @@
+//! The whole history as text: a line for each note, and for each time that a fault struck or ended.
+//!
+//! ```text
+//! →    10.214 s  worker-2  granted, token 34, until 20.213 s
+//! !    15.152 s  worker-1  `gc` ends (pause)
+//! ```
+//!
+//! An arrow marks what a verdict rests on, an exclamation mark a fault. All that stands in a line is
+//! noted in the history. Only two things are left out: what the width cuts off, and the single tries
+//! of a client that asks and is denied again and again while nothing else happens; they are one line.
+
+use host::{NodeId, SimTime};
+use spec::{History, Note, Property, Verdict};
+
+use crate::run::{JudgedRun, StruckFault};
+use crate::words::{Names, node_name, node_names, promised_end, seconds};
+
+/// The timeline, each line at most `width` letters wide. Arrows mark what the verdict on that property
+/// rests on, if it is broken.
+#[must_use]
+pub fn timeline(run: &JudgedRun<'_>, property: Option<Property>, width: usize) -> Vec<String> {
+    let verdict = property.and_then(|property| run.judgement.verdicts.get(&property));
+    let marked = verdict.and_then(Verdict::evidence).map_or(&[][..], |evidence| &evidence.entries);
+    let mut moments: Vec<Moment> = run.faults.iter().flat_map(|fault| strikes(run.history, fault)).collect();
+    let notes = run.history.entries.iter().enumerate().map(|(i, entry)| Moment {
+        at: entry.at,
+        rank: Rank::Note,
+        mark: if marked.contains(&i) { '→' } else { ' ' },
+        place: node_name(run.history, entry.node).to_owned(),
+        text: said(run.history, entry.node, &entry.note),
+        asking: asking(&entry.note),
+    });
+    moments.extend(notes);
+    // Stable: the notes of one instant stay in their order.
+    moments.sort_by_key(|moment| (moment.at, moment.rank));
+    let moments = folded(&moments);
+    let letters = |text: &str| text.chars().count();
+    let times: Vec<String> = moments.iter().map(|moment| seconds(moment.at)).collect();
+    let time = times.iter().map(|time| letters(time)).max().unwrap_or(0);
+    let place = moments.iter().map(|moment| letters(&moment.place)).max().unwrap_or(0);
+    let line = |(moment, at): (&Moment, &String)| {
+        cut(&format!("{} {at:>time$}  {:<place$}  {}", moment.mark, moment.place, moment.text), width)
+    };
+    moments.iter().zip(&times).map(line).collect()
+}
+
+/// One line to be.
+#[derive(Clone)]
+struct Moment {
+    at: SimTime,
+    rank: Rank,
+    mark: char,
+    place: String,
+    text: String,
+    asking: Option<Asking>,
+}
+
+/// A part of a try that came to nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    Asks(NodeId),
+    Denied(NodeId),
+}
+
+impl Asking {
+    const fn client(self) -> NodeId {
+        match self {
+            Self::Asks(client) | Self::Denied(client) => client,
+        }
+    }
+}
+
+const fn asking(note: &Note) -> Option<Asking> {
+    match note {
+        Note::Attempting { attempt, .. } => Some(Asking::Asks(attempt.client())),
+        Note::Denied { attempt } => Some(Asking::Denied(attempt.client())),
+        _ => None,
+    }
+}
+
+/// The moments, with the tries of a client that is denied again and again as one.
+fn folded(moments: &[Moment]) -> Vec<Moment> {
+    let mut lines = Vec::new();
+    let client = |moment: &Moment| moment.asking.map(Asking::client);
+    for run in moments.chunk_by(|one, next| client(one).is_some() && client(one) == client(next)) {
+        let (others, tries) = run.split_at(usize::from(matches!(run[0].asking, Some(Asking::Denied(_)))));
+        let (tries, last) = tries.split_at(tries.len() / 2 * 2);
+        let is_try = |pair: &[Moment]| {
+            matches!((pair[0].asking, pair[1].asking), (Some(Asking::Asks(_)), Some(Asking::Denied(_))))
+        };
+        lines.extend_from_slice(others);
+        match tries.last().filter(|_| tries.len() > 2 && tries.chunks(2).all(is_try)) {
+            Some(end) => {
+                let text = format!("asks and is denied, {} times until {}", tries.len() / 2, seconds(end.at));
+                lines.push(Moment { text, ..tries[0].clone() });
+            }
+            None => lines.extend_from_slice(tries),
+        }
+        lines.extend_from_slice(last);
+    }
+    lines
+}
+
+/// The order at one instant: who wakes does so before acting, and a fault that strikes at a milestone
+/// strikes after the note.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    End,
+    Note,
+    Strike,
+}
+
+fn strikes(history: &History, fault: &StruckFault<'_>) -> Vec<Moment> {
+    let StruckFault { name, what, nodes, from, until, landed } = fault;
+    let place = match nodes.as_slice() {
+        [node] => node_name(history, *node).to_owned(),
+        _ => String::new(),
+    };
+    let whom = if nodes.len() > 1 { format!(" {}", node_names(history, nodes)) } else { String::new() };
+    let idle = if *landed { "" } else { ", where nothing was in use" };
+    let moment = |at, rank, text| Moment { at, rank, mark: '!', place: place.clone(), text, asking: None };
+    let mut moments = vec![moment(*from, Rank::Strike, format!("`{name}` strikes{whom} ({what}){idle}"))];
+    if let Some(until) = until.filter(|until| until != from) {
+        moments.push(moment(until, Rank::End, format!("`{name}` ends ({what})")));
+    }
+    moments
+}
+
+fn said(history: &History, node: NodeId, note: &Note) -> String {
+    let names = Names::among(history, []);
+    let of = |attempt: &Option<host::AttemptId>| names.of_any(*attempt);
+    match note {
+        Note::Attempting { attempt, lock } => format!("asks for `{lock}` (attempt {})", attempt.ordinal()),
+        Note::Granted { token, until, counted, .. } => {
+            let token = token.map_or_else(String::new, |token| format!(", token {}", token.0));
+            let until = until.map_or_else(|| "no lease".to_owned(), |until| promised_end(history, node, until));
+            let counted = if counted.len() > 1 { format!(", by {} servers", counted.len()) } else { String::new() };
+            format!("granted{token}, {until}{counted}")
+        }
+        Note::Denied { .. } => "denied".to_owned(),
+        Note::Failed { .. } => "failed: no clear answer".to_owned(),
+        Note::Renewed { until, .. } => format!("renewed, {}", promised_end(history, node, *until)),
+        Note::RenewalFailed { .. } => "renewal failed".to_owned(),
+        Note::ToldOfLoss { .. } => "learns that the lock is lost".to_owned(),
+        Note::Checked { op, .. } => format!("decides on op {}", op.0),
+        Note::Left { op, .. } => format!("op {} leaves", op.0),
+        Note::Releasing { .. } => "begins to release".to_owned(),
+        Note::Released { .. } => "released".to_owned(),
+        Note::ReleaseRefused { .. } => "release refused, or not answered".to_owned(),
+        Note::Ended { .. } => "ends its section".to_owned(),
+        Note::Owner { key, attempt: None, .. } => format!("`{key}` has no owner now"),
+        Note::Owner { key, attempt: Some(attempt), .. } => {
+            format!("`{key}` is owned by {} (attempt {})", names.of(*attempt), attempt.ordinal())
+        }
+        Note::Extended { key, attempt, .. } => {
+            format!("extends the lease on `{key}` of {} (attempt {})", names.of(*attempt), attempt.ordinal())
+        }
+        Note::Read { attempt, op, object, version } => {
+            format!("{} reads `{object}` (op {}): v{}", of(attempt), op.0, version.0)
+        }
+        Note::Wrote { attempt, op, object, based_on, replaced } => {
+            let based = based_on.map_or_else(|| "blindly".to_owned(), |version| format!("based on v{}", version.0));
+            let (who, op, old) = (of(attempt), op.0, replaced.0);
+            format!("{who} writes `{object}` (op {op}): v{old} to v{}, {based}", old.saturating_add(1))
+        }
+        Note::Refused { attempt, op, object } => format!("{} is refused `{object}` (op {})", of(attempt), op.0),
+    }
+}
+
+/// The line, cut off at that many letters.
+fn cut(line: &str, width: usize) -> String {
+    let line = line.trim_end();
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+use host::Activity;
+
+use super::*;
+use crate::testing::{REDIS, Told, WORKER_1, WORKER_2, attempt, paused_at_an_open_resource};
+
+#[test]
+fn every_note_and_every_strike_has_a_line() {
+    let lines = paused_at_an_open_resource().tell(|run| timeline(run, Some(Property::EffectOrder), 100));
+    assert_eq!(lines.join("\n"), include_str!("../../tests/golden/timeline.txt").trim_end());
+}
+
+#[test]
+fn without_a_broken_property_nothing_is_marked() {
+    let told = paused_at_an_open_resource();
+    for property in [None, Some(Property::GrantExclusion)] {
+        let lines = told.tell(|run| timeline(run, property, 100));
+        assert!(lines.iter().all(|line| !line.starts_with('→')), "{lines:#?}");
+    }
+}
+
+#[test]
+fn lines_are_cut_off_at_the_width() {
+    let lines = paused_at_an_open_resource().tell(|run| timeline(run, None, 40));
+    assert!(lines.iter().all(|line| line.chars().count() <= 40), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.chars().count() == 40 && line.ends_with('…')), "{lines:#?}");
+}
+
+#[test]
+fn who_wakes_does_so_before_it_acts() {
+    let mut told = Told::new("open");
+    let own = attempt(WORKER_1, 1);
+    told.fault(("gc", "pause"), &[WORKER_1], 100, 200).becomes(100, WORKER_1, Activity::Paused);
+    told.asks(100, own).left(200, own, 0);
+    let lines = told.tell(|run| timeline(run, None, 100));
+    let order = ["asks for", "`gc` strikes", "`gc` ends", "op 0 leaves"];
+    assert!(lines.iter().zip(order).all(|(line, words)| line.contains(words)), "{lines:#?}");
+}
+
+#[test]
+fn a_fault_on_several_nodes_names_them_and_says_if_it_hit_nothing() {
+    let mut told = Told::new("open");
+    told.fault(("net", "reset"), &[WORKER_1, REDIS], 100, 100).fault(("gone", "kill"), &[WORKER_2], 200, None);
+    told.faults[0].landed = false;
+    let lines = told.tell(|run| timeline(run, None, 100));
+    assert_eq!(
+        lines,
+        [
+            "! 0.100 s            `net` strikes worker-1 and redis-1 (reset), where nothing was in use",
+            "! 0.200 s  worker-2  `gone` strikes (kill)",
+        ]
+    );
+}
+
+#[test]
+fn a_history_in_which_nothing_happened_has_no_line() {
+    assert!(Told::new("open").tell(|run| timeline(run, None, 80)).is_empty());
+}
+
+#[test]
+fn no_two_kinds_of_note_read_alike() {
+    let mut told = Told::new("open");
+    let own = attempt(WORKER_1, 1);
+    told.takes(100, own, 1, Some(10_100)).renewed(200, own, 20_200).checked(300, own, 0).left(300, own, 0);
+    told.read(400, own, 0, 0).wrote(500, own, 1, Some(0), 0).refused(600, own, 2).gives_back(700, own);
+    let others = [
+        Note::Denied { attempt: own },
+        Note::Failed { attempt: own },
+        Note::RenewalFailed { attempt: own },
+        Note::ToldOfLoss { attempt: own },
+        Note::ReleaseRefused { attempt: own },
+        Note::Extended { authority: REDIS, key: "orders".into(), attempt: own },
+    ];
+    for note in others {
+        told.note(800, WORKER_1, note);
+    }
+    let mut words = told.tell(|run| timeline(run, None, 100));
+    assert_eq!(words.len(), told.history.entries.len());
+    words.iter_mut().for_each(|line| *line = line.split_off(22));
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), told.history.entries.len(), "{words:#?}");
+}
+
+#[test]
+fn a_client_that_is_denied_again_and_again_takes_one_line() {
+    let mut told = Told::new("open");
+    for nth in 1..=3 {
+        let own = attempt(WORKER_1, nth);
+        told.asks(u64::from(nth) * 100, own).note(u64::from(nth) * 100 + 1, WORKER_1, Note::Denied { attempt: own });
+    }
+    told.takes(400, attempt(WORKER_1, 4), 1, Some(10_100));
+    let lines = told.tell(|run| timeline(run, None, 100));
+    assert_eq!(
+        lines,
+        [
+            "  0.100 s  worker-1  asks and is denied, 3 times until 0.301 s",
+            "  0.400 s  worker-1  asks for `orders` (attempt 4)",
+            "  0.400 s  redis-1   `orders` is owned by worker-1 (attempt 4)",
+            "  0.401 s  worker-1  granted, token 1, until 10.100 s",
+        ]
+    );
+}
+
+#[test]
+fn tries_between_which_something_else_happens_keep_their_lines() {
+    let mut told = Told::new("open");
+    for nth in 1..=3 {
+        let own = attempt(WORKER_1, nth);
+        told.asks(u64::from(nth) * 100, own).note(u64::from(nth) * 100, WORKER_1, Note::Denied { attempt: own });
+        told.asks(u64::from(nth) * 100, attempt(WORKER_2, nth));
+    }
+    let lines = told.tell(|run| timeline(run, None, 100));
+    assert_eq!(lines.len(), told.history.entries.len(), "{lines:#?}");
+}
