@@ -201,6 +201,29 @@ pub enum What {
     },
 }
 
+impl What {
+    /// Its name in scenario files and stories.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Pause(_) => "pause",
+            Self::MachineSleep(_) => "machine-sleep",
+            Self::VmStop(_) => "vm-stop",
+            Self::Kill(_) => "kill",
+            Self::PowerOff(_) => "power-off",
+            Self::Stall { .. } => "stall",
+            Self::Throttle { .. } => "throttle",
+            Self::StepClock { .. } => "step-clock",
+            Self::ClockRate { .. } => "clock-rate",
+            Self::Cut { .. } => "cut",
+            Self::Slow { .. } => "slow",
+            Self::Reset(_) => "reset",
+            Self::Drop(_) => "drop",
+            Self::Delay { .. } => "delay",
+        }
+    }
+}
+
 /// The nodes between which a link fault acts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Link {

@@ -1,3 +1,28 @@
 //! Scenario files, their loader and the runner.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`catalogue`] | the files that come with fencepost |
+//! | [`language`] | from a file's text to checked cells |
+//! | [`cell`] | what a file means: worlds, faults, expectations, as plain data |
+//! | [`contender`] | which lock the clients use: ours, or a user's own |
+//! | `world` | from a cell to a simulated world |
+//! | [`run`] | one run: played, judged, checked for faults that never landed |
+//! | [`sweep`](mod@sweep) | a cell over many seeds, in parallel |
+//! | [`report`] | what the reports are written from |
+//! | `landed` | whether a fault hit something in use |
 
+pub mod catalogue;
 pub mod cell;
+pub mod contender;
+mod landed;
+pub mod language;
+pub mod report;
+pub mod run;
+pub mod sweep;
+mod world;
+
+pub use cell::{Cell, Expected, Scenario};
+pub use contender::{Bench, Contender, LabHost};
+pub use run::{Player, Run};
+pub use sweep::{Progress, Standing, Tally, sweep};

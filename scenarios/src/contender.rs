@@ -1,0 +1,112 @@
+//! Who takes part in a scenario: the lock that its clients use, and the check of its resource — ours,
+//! or a user's own.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use host::{Duration, Server};
+use models::guard::{Check, Ruling};
+use models::lock::Lock;
+use models::recipe::Recipe;
+use models::redis::{Command, SingleRedis};
+use models::resource::Op;
+use models::script::Script;
+use models::{Locks, play};
+use sim::{ClientFactory, SimHost};
+use spec::{LockName, Token};
+
+/// A process in a simulated world of locks: what a user's own lock is given.
+pub type LabHost = SimHost<Locks>;
+
+/// What a lock finds in its world.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// The Redis servers.
+    pub redis: Vec<Server<Command>>,
+    /// The name of the lock.
+    pub lock: LockName,
+    /// The lease's length, as the scenario sets it. `None`: no expiry.
+    pub ttl: Option<Duration>,
+    /// How long to wait for an answer, as the scenario sets it.
+    pub call_timeout: Duration,
+}
+
+/// A lock that takes part in a scenario, and, if it is not the scenario's own, the resource's check.
+#[derive(Clone)]
+pub struct Contender {
+    name: String,
+    make: Arc<MakeClients>,
+    check: Option<OwnCheck>,
+}
+
+/// A check of a user's own.
+#[derive(Clone)]
+pub(crate) struct OwnCheck(Arc<dyn Fn(&Op, Option<Token>) -> Ruling + Send + Sync>);
+
+impl Check for OwnCheck {
+    fn judge(&self, op: &Op, barrier: Option<Token>) -> Ruling {
+        (self.0)(op, barrier)
+    }
+}
+
+type MakeClients = dyn Fn(&Bench, Server<Op>, Rc<Script>) -> ClientFactory<Locks> + Send + Sync;
+
+impl Contender {
+    /// One of the locks that scenario files name.
+    #[must_use]
+    pub fn built_in(lock: &Lock) -> Self {
+        match lock {
+            Lock::Redis(switches) => {
+                let switches = switches.clone();
+                Self::own(lock.facts().name, move |bench| {
+                    SingleRedis::new(bench.redis[0], &bench.lock, bench.ttl, bench.call_timeout, &switches)
+                })
+            }
+        }
+    }
+
+    /// A user's own lock. `make` is called for each process, so that each has connections of its own.
+    pub fn own<R, F>(name: &str, make: F) -> Self
+    where
+        R: Recipe<LabHost>,
+        F: Fn(&Bench) -> R + Send + Sync + 'static,
+    {
+        let make = Arc::new(make);
+        let clients = move |bench: &Bench, resource: Server<Op>, script: Rc<Script>| -> ClientFactory<Locks> {
+            let (make, bench) = (Arc::clone(&make), bench.clone());
+            Box::new(move |host| {
+                let recipe = make(&bench);
+                Box::pin(play(host, recipe, bench.lock, resource, Rc::clone(&script)))
+            })
+        };
+        Self { name: name.to_owned(), make: Arc::new(clients), check: None }
+    }
+
+    /// The same, against a resource that decides by `check` instead of what the scenario says.
+    #[must_use]
+    pub fn with_check(self, check: impl Fn(&Op, Option<Token>) -> Ruling + Send + Sync + 'static) -> Self {
+        Self { check: Some(OwnCheck(Arc::new(check))), ..self }
+    }
+
+    pub(crate) fn check(&self) -> Option<OwnCheck> {
+        self.check.clone()
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The program of a client that uses it.
+    pub(crate) fn client(&self, bench: &Bench, resource: Server<Op>, script: Rc<Script>) -> ClientFactory<Locks> {
+        (self.make)(bench, resource, script)
+    }
+}
+
+impl fmt::Debug for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Contender({})", self.name)
+    }
+}

@@ -1,0 +1,149 @@
+//! The clients of a cell: `[client.NAME]`.
+//!
+//! * `count` makes `NAME-1` and so on, all with the same script; at most fifty.
+//! * `off = true` takes the client out of the cell; it keeps its name, so that naming it is told apart
+//!   from a slip.
+//! * A cell has at least one client, and at most 64 nodes.
+
+use host::Duration;
+use models::script::{Retry, Rounds, Script};
+use spec::Policy;
+
+use super::error::Sink;
+use super::nodes::Names;
+use super::reader::{Fields, choice, table, wrong_type};
+use super::steps::{Cues, default_steps, steps};
+use super::tree::{Entry, Node, Value};
+use super::uses::Uses;
+use super::value::{duration, integer, is_name, span, times, truth};
+
+/// The most clients of one table.
+const MOST_CLIENTS: u32 = 50;
+/// The most nodes of one cell.
+const MOST_NODES: usize = 64;
+
+/// The clients of one table, all alike.
+pub(super) struct Group {
+    pub(super) names: Vec<String>,
+    /// `None`: it could not be read.
+    pub(super) script: Option<Script>,
+    pub(super) uses: Uses,
+}
+
+/// Reads all client tables of a file, and adds their clients to the cell's nodes.
+pub(super) fn clients<'t>(
+    fields: &mut Fields<'t>,
+    call_timeout: Duration,
+    names: &mut Names,
+    cues: &mut Cues<'t>,
+) -> Vec<Group> {
+    let sink = fields.sink;
+    let entry = fields.get("client");
+    let site = entry.map_or(fields.site, |entry| entry.site);
+    let mut tables: Vec<&Entry> = match entry.map(|entry| &entry.node.value) {
+        None => Vec::new(),
+        Some(Value::Table(tables)) => tables.entries.iter().collect(),
+        Some(_) => {
+            names.miss_clients();
+            return entry
+                .and_then(|entry| wrong_type(sink, &entry.node, "`client` is a table of clients"))
+                .unwrap_or_default();
+        }
+    };
+    tables.sort_by(|a, b| a.key.cmp(&b.key));
+    let groups: Vec<_> =
+        tables.into_iter().filter_map(|entry| client(sink, entry, call_timeout, names, cues)).collect();
+    if names.clients().is_empty() && names.knows_clients() {
+        sink.error(site, "a cell has at least one client");
+    }
+    if names.len() > MOST_NODES {
+        sink.error(site, format!("this cell has {} nodes, and {MOST_NODES} are the most", names.len()));
+    }
+    groups
+}
+
+/// Reads one client table; `None` if it is off or cannot be read at all.
+fn client<'t>(
+    sink: &'t Sink,
+    entry: &'t Entry,
+    call_timeout: Duration,
+    names: &mut Names,
+    cues: &mut Cues<'t>,
+) -> Option<Group> {
+    if !is_name(&entry.key) {
+        names.miss_clients();
+        sink.error(entry.site, format!("`{}` is no name for a client: letters, digits, `-` and `_`", entry.key));
+        return None;
+    }
+    let waits = cues.wanted.len();
+    let group = table(sink, &entry.node, "a client", |fields| Some(read(fields, entry, call_timeout, names, cues)));
+    let Some((off, group)) = group else {
+        names.miss_clients();
+        return None;
+    };
+    if off {
+        cues.wanted.truncate(waits);
+    }
+    (!off).then_some(group)
+}
+
+fn read<'t>(
+    fields: &mut Fields<'t>,
+    entry: &Entry,
+    call_timeout: Duration,
+    names: &mut Names,
+    cues: &mut Cues<'t>,
+) -> (bool, Group) {
+    let supported = fields.not_yet(&["arrivals", "ttl", "lock", "servers"]);
+    let off = fields.or("off", false, truth);
+    let count = fields
+        .maybe("count", |sink, node| integer(sink, node, "`count` is a whole number of clients", 1, MOST_CLIENTS));
+    let policy = fields.or("policy", Policy::Checked, policy);
+    let rounds = fields.or("rounds", Rounds::Times(1), rounds);
+    let retry = fields.or("retry", Retry::DEFAULT, retry);
+    let steps = match fields.get("do") {
+        Some(script) => steps(fields.sink, &script.node, cues),
+        None => Some(default_steps()),
+    };
+    let own = match count {
+        Some(count) => names.add_clients(fields.sink, entry.site, &entry.key, count, off.unwrap_or(false)),
+        None => {
+            names.miss_clients();
+            Vec::new()
+        }
+    };
+    let uses = steps.as_deref().map_or(Uses::ANYTHING, Uses::of);
+    let script = match (supported, steps, policy, rounds, retry) {
+        (Some(()), Some(steps), Some(policy), Some(rounds), Some(retry)) => {
+            Some(Script { steps, policy, rounds, retry, call_timeout })
+        }
+        _ => None,
+    };
+    (off.unwrap_or(false), Group { names: own, script, uses })
+}
+
+fn policy(sink: &Sink, node: &Node) -> Option<Policy> {
+    let policy = choice(sink, node, "a policy", &["naive", "checked", "margin"], &["at-checks"])?;
+    match policy.name {
+        "naive" => policy.bare(sink, Policy::Naive),
+        "checked" => policy.bare(sink, Policy::Checked),
+        _ => policy.value(sink, "a duration", duration).map(Policy::Margin),
+    }
+}
+
+fn rounds(sink: &Sink, node: &Node) -> Option<Rounds> {
+    match &node.value {
+        Value::Text(word) if word == "forever" => Some(Rounds::Forever),
+        Value::Integer(_) => times(sink, node).map(Rounds::Times),
+        _ => wrong_type(sink, node, "`rounds` is a whole number or \"forever\""),
+    }
+}
+
+fn retry(sink: &Sink, node: &Node) -> Option<Retry> {
+    table(sink, node, "`retry`", |fields| {
+        let delay = fields.or("delay", Retry::DEFAULT.delay, span);
+        let times =
+            fields.maybe("times", |sink, node| integer(sink, node, "a number of times is a whole number", 0, u32::MAX));
+        Some(Retry { delay: delay?, times: times? })
+    })
+}

@@ -1,0 +1,98 @@
+//! Faults of links: `cut`, `slow`, `reset`.
+//!
+//! `between = [X, Y]` is both ways between any of X and any of Y, `{ from, to }` one way. Clients talk
+//! to lock servers and to the resource; nobody else talks to anybody, so a link fault that spans no
+//! such pair can never apply, and is refused.
+
+use super::error::Sink;
+use super::nodes::{Kind, Roles};
+use super::reader::{Fields, word, wrong_type};
+use super::tree::{Node, Site};
+use super::uses::Uses;
+use super::value::span;
+use super::when::World;
+use crate::cell::{Held, Link, NodeRef, What};
+
+pub(super) fn cut(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let link = link(fields, world, roles);
+    let held = fields.or("held", Held::default(), |sink, node| {
+        match word(sink, node, "what becomes of held bytes", &["dropped", "linger"])? {
+            "linger" => Some(Held::Linger),
+            _ => Some(Held::Dropped),
+        }
+    });
+    Some(What::Cut { link: link?, held: held? })
+}
+
+pub(super) fn slow(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let link = link(fields, world, roles);
+    let by = fields.need("by", span);
+    Some(What::Slow { link: link?, by: by? })
+}
+
+pub(super) fn reset(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let site = fields.site;
+    let (one, other) = fields.need("between", |sink, node| between(sink, node, world, roles))?;
+    carries(fields.sink, site, &one, &other, world)?;
+    Some(What::Reset(Link::Between(one, other)))
+}
+
+/// Reads `between`, or `from` and `to`.
+fn link(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<Link> {
+    let (sink, site) = (fields.sink, fields.site);
+    let both = fields.get("between");
+    let (from, to) = (fields.get("from"), fields.get("to"));
+    let nodes = |node: &Node| world.names.several(sink, node, roles);
+    match (both, from, to) {
+        (Some(entry), None, None) => {
+            let (one, other) = between(sink, &entry.node, world, roles)?;
+            carries(sink, site, &one, &other, world)?;
+            Some(Link::Between(one, other))
+        }
+        (None, Some(from), Some(to)) => {
+            let (from, to) = (nodes(&from.node), nodes(&to.node));
+            let (from, to) = (from?, to?);
+            carries(sink, site, &from, &to, world)?;
+            Some(Link::OneWay { from, to })
+        }
+        (Some(_), Some(entry), _) | (Some(_), None, Some(entry)) => {
+            sink.error(entry.site, "a link is `between` two sides, or goes `from` one `to` the other");
+            None
+        }
+        _ => {
+            sink.error(site, "a link is missing: `between = [X, Y]`, or `from` and `to`");
+            None
+        }
+    }
+}
+
+fn between(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<(Vec<NodeRef>, Vec<NodeRef>)> {
+    let Some([one, other]) = node.as_list() else {
+        return wrong_type(sink, node, "`between` is a list of two sides");
+    };
+    let (one, other) = (world.names.several(sink, one, roles), world.names.several(sink, other, roles));
+    Some((one?, other?))
+}
+
+/// Whether anything ever passes between the two sides.
+fn carries(sink: &Sink, site: Site, one: &[NodeRef], other: &[NodeRef], world: &World) -> Option<()> {
+    let mut pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
+    if pairs.any(|(a, b)| talk(a, b, world) || talk(b, a, world)) {
+        return Some(());
+    }
+    sink.error(site, "this can never apply: nothing passes between these nodes");
+    None
+}
+
+/// Whether the client `a` sends anything to `b`.
+fn talk(a: &NodeRef, b: &NodeRef, world: &World) -> bool {
+    if world.names.kind(a) != Kind::Client {
+        return false;
+    }
+    let uses = world.uses(a);
+    match world.names.kind(b) {
+        Kind::Client => false,
+        Kind::Server => Uses { read: false, write: false, ..uses } != Uses::default(),
+        Kind::Resource => uses.resource(),
+    }
+}

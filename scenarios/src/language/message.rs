@@ -1,0 +1,105 @@
+//! Faults of one message: `drop` and `delay`.
+//!
+//! `{ request | reply = OPERATION, of, server, nth = 1 | "every" }`: the nth such request that one of
+//! the clients `of` (default: all) sends, or the reply to it. An operation that none of their scripts
+//! ever sends is refused, and so is a server that does not answer it.
+
+use host::Operation;
+use models::lock::RESOURCE_OPERATIONS;
+
+use super::error::Sink;
+use super::nodes::{Kind, Roles};
+use super::reader::{Fields, unknown_word, wrong_type};
+use super::tree::{Entry, Node, Value};
+use super::uses::is_resource_operation;
+use super::value::{span, times};
+use super::when::World;
+use crate::cell::{Direction, MessageMatch, NodeRef, What};
+
+pub(super) fn drop(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    message(fields, world, roles).map(What::Drop)
+}
+
+pub(super) fn delay(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let message = message(fields, world, roles);
+    let by = fields.need("by", span);
+    Some(What::Delay { message: message?, by: by? })
+}
+
+fn message(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<MessageMatch> {
+    let sink = fields.sink;
+    let directions = [("request", Direction::Request), ("reply", Direction::Reply), ("push", Direction::Push)];
+    let present: Vec<_> =
+        directions.into_iter().filter_map(|(key, way)| fields.get(key).map(|entry| (way, entry))).collect();
+    let of = fields.or("of", world.names.clients(), |sink, node| clients(sink, node, world, roles));
+    let server = fields.maybe("server", |sink, node| world.names.one(sink, node, roles).map(|server| (server, node)));
+    let nth = fields.or("nth", Some(1), |sink, node| match &node.value {
+        Value::Text(word) if word == "every" => Some(None),
+        Value::Integer(_) => times(sink, node).map(Some),
+        _ => wrong_type(sink, node, "`nth` is a whole number or \"every\""),
+    });
+    let (direction, entry) = match present.as_slice() {
+        [(direction, entry)] => (*direction, *entry),
+        [] => {
+            sink.error(fields.site, "missing `request` or `reply`: which message is meant");
+            return None;
+        }
+        [_, (_, second), ..] => {
+            sink.error(second.site, "one message is a `request` or a `reply`, not both");
+            return None;
+        }
+    };
+    let operation = operation(sink, direction, entry, world);
+    let (operation, of, server) = (operation?, of?, server?);
+    sent(sink, entry, operation, &of, world)?;
+    let server = match server {
+        Some((server, node)) => Some(answers(sink, node, server, operation, world)?),
+        None => None,
+    };
+    Some(MessageMatch { direction, operation, of, server, nth: nth? })
+}
+
+fn clients(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<Vec<NodeRef>> {
+    let of = world.names.several(sink, node, roles)?;
+    if of.iter().any(|node| world.names.kind(node) != Kind::Client) {
+        sink.error(node.site, "messages are told apart by the client: `of` names clients");
+        return None;
+    }
+    Some(of)
+}
+
+fn operation(sink: &Sink, direction: Direction, entry: &Entry, world: &World) -> Option<Operation> {
+    if direction == Direction::Push {
+        sink.error(entry.site, "this can never apply: no server of this lock pushes anything");
+        return None;
+    }
+    let Some(name) = entry.node.as_text() else {
+        return wrong_type(sink, &entry.node, "an operation is named by a string");
+    };
+    let of_lock = world.lock.as_ref()?.facts().operations;
+    let all = of_lock.iter().chain(RESOURCE_OPERATIONS);
+    if let Some(operation) = all.clone().find(|operation| operation.0 == name) {
+        return Some(*operation);
+    }
+    let names: Vec<_> = all.map(|operation| operation.0).collect();
+    unknown_word(sink, entry.node.site, "an operation", name, &names)
+}
+
+/// Whether one of these clients ever sends such a request.
+fn sent(sink: &Sink, entry: &Entry, operation: Operation, of: &[NodeRef], world: &World) -> Option<()> {
+    if of.iter().any(|client| world.uses(client).sends(operation, world.lock.as_ref())) || of.is_empty() {
+        return Some(());
+    }
+    sink.error(entry.node.site, format!("this can never apply: no such client ever sends `{}`", operation.0));
+    None
+}
+
+/// Whether that server answers such requests.
+fn answers(sink: &Sink, node: &Node, server: NodeRef, operation: Operation, world: &World) -> Option<NodeRef> {
+    let wanted = if is_resource_operation(operation) { Kind::Resource } else { Kind::Server };
+    if world.names.kind(&server) != wanted {
+        sink.error(node.site, format!("this can never apply: `{}` is not asked for `{}`", node.label(), operation.0));
+        return None;
+    }
+    Some(server)
+}

@@ -1,0 +1,248 @@
+//! The nodes of a cell, and the names by which a file may mean them.
+//!
+//! * A client is its table's name, or `NAME-1` and so on with `count`; `NAME` alone then means all.
+//! * Servers are `redis-1` and so on; the resource is `resource`.
+//! * Groups: `clients`, `servers`. One role: `holder`, whoever reached the milestone of the fault's
+//!   `when`. A file may give one name or a list.
+
+use models::lock::LockFacts;
+
+use super::error::Sink;
+use super::reader::{list, not_supported, wrong_type};
+use super::suggest::did_you_mean;
+use super::tree::{Node, Site, Value};
+use crate::cell::NodeRef;
+
+/// The resource's name.
+pub(super) const RESOURCE: &str = "resource";
+const CLIENTS: &str = "clients";
+const SERVERS: &str = "servers";
+const HOLDER: &str = "holder";
+/// Roles and groups of services that do not exist yet.
+const NOT_YET: [&str; 6] = ["replicas", "sentinels", "primary", "leader", "follower", "any"];
+
+/// What a node is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Client,
+    Server,
+    Resource,
+}
+
+/// The nodes of a cell.
+#[derive(Debug)]
+pub(super) struct Names {
+    nodes: Vec<Known>,
+    /// A client table with `count`, and the names of its clients.
+    counted: Vec<(String, Vec<String>)>,
+    /// Whether the lock could be read, and so its servers are known.
+    servers_known: bool,
+    /// Whether all clients could be read.
+    clients_known: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    name: String,
+    kind: Kind,
+    /// Switched off in this cell.
+    off: bool,
+}
+
+/// Whether `holder` means somebody here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Roles {
+    /// The fault starts at a milestone, so that somebody reaches it.
+    Holder,
+    /// No milestone says who.
+    None,
+}
+
+impl Names {
+    /// The servers of the lock and the resource; clients are added one by one. A lock that could not
+    /// be read has servers that nobody knows.
+    pub(super) fn new(lock: Option<&LockFacts>) -> Self {
+        let servers = lock.map_or(0, |facts| facts.servers);
+        let prefix = lock.map_or("", |facts| facts.server_prefix);
+        let servers = (1..=servers).map(|i| (format!("{prefix}-{i}"), Kind::Server));
+        let nodes = servers
+            .chain([(RESOURCE.to_owned(), Kind::Resource)])
+            .map(|(name, kind)| Known { name, kind, off: false })
+            .collect();
+        Self { nodes, counted: Vec::new(), servers_known: lock.is_some(), clients_known: true }
+    }
+
+    /// Adds the clients of one table, and gives their names. A name that is taken is a mistake.
+    pub(super) fn add_clients(
+        &mut self,
+        sink: &Sink,
+        site: Site,
+        table: &str,
+        count: Option<u32>,
+        off: bool,
+    ) -> Vec<String> {
+        let names: Vec<_> = match count {
+            None => vec![table.to_owned()],
+            Some(count) => (1..=count).map(|i| format!("{table}-{i}")).collect(),
+        };
+        let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER];
+        let taken = |name: &str| {
+            reserved.contains(&name)
+                || NOT_YET.contains(&name)
+                || self.nodes.iter().any(|node| node.name == name)
+                || self.counted.iter().any(|(table, _)| table == name)
+        };
+        if let Some(name) = [table].into_iter().chain(names.iter().map(String::as_str)).find(|name| taken(name)) {
+            sink.error(site, format!("`{name}` is the name of something else, and cannot be a client's"));
+            self.clients_known = false;
+            return Vec::new();
+        }
+        self.nodes.extend(names.iter().map(|name| Known { name: name.clone(), kind: Kind::Client, off }));
+        if count.is_some() {
+            self.counted.push((table.to_owned(), names.clone()));
+        }
+        names
+    }
+
+    /// Says that some clients could not be read.
+    pub(super) const fn miss_clients(&mut self) {
+        self.clients_known = false;
+    }
+
+    /// Whether all clients could be read.
+    pub(super) const fn knows_clients(&self) -> bool {
+        self.clients_known
+    }
+
+    /// How many nodes there are in this cell.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.iter().filter(|node| !node.off).count()
+    }
+
+    /// All clients of this cell.
+    pub(super) fn clients(&self) -> Vec<NodeRef> {
+        self.of_kind(Kind::Client).into_iter().map(NodeRef::Named).collect()
+    }
+
+    /// What that node is; the holder is a client.
+    pub(super) fn kind(&self, node: &NodeRef) -> Kind {
+        match node {
+            NodeRef::Holder => Kind::Client,
+            NodeRef::Named(name) => {
+                self.nodes.iter().find(|known| known.name == *name).map_or(Kind::Client, |known| known.kind)
+            }
+        }
+    }
+
+    /// Reads one name or a list. Nobody is named twice, and nobody who is off.
+    pub(super) fn several(&self, sink: &Sink, node: &Node, roles: Roles) -> Option<Vec<NodeRef>> {
+        let groups = match &node.value {
+            Value::Text(_) => vec![(node.site, self.group(sink, node, roles)?)],
+            Value::List(items) if items.is_empty() => {
+                sink.error(node.site, "this names no node");
+                return None;
+            }
+            Value::List(_) => {
+                list(sink, node, "nodes", |sink, item| self.group(sink, item, roles).map(|group| (item.site, group)))?
+            }
+            _ => return wrong_type(sink, node, "nodes are a name or a list of names"),
+        };
+        let mut all: Vec<NodeRef> = Vec::new();
+        for (site, group) in groups {
+            if let Some(twice) = group.iter().find(|node| all.contains(node)) {
+                sink.error(site, format!("`{}` is named twice", shown(twice)));
+                return None;
+            }
+            all.extend(group);
+        }
+        Some(all)
+    }
+
+    /// Reads the name of exactly one node.
+    pub(super) fn one(&self, sink: &Sink, node: &Node, roles: Roles) -> Option<NodeRef> {
+        let mut group = match node.value {
+            Value::Text(_) => self.group(sink, node, roles)?,
+            _ => return wrong_type(sink, node, "this is the name of one node"),
+        };
+        if group.len() != 1 {
+            let message = format!("`{}` means {} nodes, and this is about one", node.label(), group.len());
+            sink.error_with(
+                node.site,
+                message,
+                group.first().map(|first| format!("name one, as in `{}`", shown(first))),
+            );
+            return None;
+        }
+        group.pop()
+    }
+
+    /// Reads the name of exactly one client.
+    pub(super) fn client(&self, sink: &Sink, node: &Node) -> Option<String> {
+        let NodeRef::Named(name) = self.one(sink, node, Roles::None)? else { return None };
+        if self.kind(&NodeRef::Named(name.clone())) != Kind::Client {
+            sink.error(node.site, format!("`{name}` is not a client"));
+            return None;
+        }
+        Some(name)
+    }
+
+    /// The nodes that one word means.
+    fn group(&self, sink: &Sink, node: &Node, roles: Roles) -> Option<Vec<NodeRef>> {
+        let Some(name) = node.as_text() else { return wrong_type(sink, node, "a node is named by a string") };
+        let named = |names: Vec<String>| Some(names.into_iter().map(NodeRef::Named).collect());
+        match name {
+            HOLDER if roles == Roles::Holder => return Some(vec![NodeRef::Holder]),
+            HOLDER => {
+                sink.error(node.site, "`holder` is whoever reaches a milestone, and no `when` names one here");
+                return None;
+            }
+            // An empty group has its mistake elsewhere: no client, or a lock that could not be read.
+            CLIENTS => return named(self.of_kind(Kind::Client)).filter(|group: &Vec<_>| !group.is_empty()),
+            SERVERS => return named(self.of_kind(Kind::Server)).filter(|group: &Vec<_>| !group.is_empty()),
+            _ if NOT_YET.contains(&name) => return not_supported(sink, node.site, name),
+            _ => {}
+        }
+        let known = self.nodes.iter().find(|known| known.name == name);
+        let counted = self.counted.iter().find(|(table, _)| table == name);
+        let names = match (known, counted) {
+            (Some(known), _) => vec![known.name.clone()],
+            (None, Some((_, names))) => names.clone(),
+            (None, None) => return self.unknown(sink, node.site, name),
+        };
+        if self.nodes.iter().any(|known| known.off && names.contains(&known.name)) {
+            sink.error(node.site, format!("client `{name}` is off in this cell"));
+            return None;
+        }
+        named(names)
+    }
+
+    fn unknown<T>(&self, sink: &Sink, site: Site, name: &str) -> Option<T> {
+        if let Some((node, _)) = name.split_once('/') {
+            let message = format!("`{name}` is a part of a process, and only a stall acts on one");
+            sink.error_with(site, message, Some(format!("name the node, `{node}`")));
+        } else if !self.may_be_unread(name) {
+            let known = self.nodes.iter().filter(|node| !node.off).map(|node| node.name.as_str());
+            let counted = self.counted.iter().map(|(table, _)| table.as_str());
+            let candidates = known.chain(counted).chain([CLIENTS, SERVERS, HOLDER]);
+            sink.error_with(site, format!("this cell has no node `{name}`"), did_you_mean(name, candidates));
+        }
+        None
+    }
+
+    /// Whether that may be the name of a node that could not be read: then the mistake is there.
+    fn may_be_unread(&self, name: &str) -> bool {
+        let numbered = name.rsplit_once('-').is_some_and(|(_, number)| number.parse::<u16>().is_ok());
+        !self.clients_known || (!self.servers_known && numbered)
+    }
+
+    fn of_kind(&self, kind: Kind) -> Vec<String> {
+        self.nodes.iter().filter(|node| node.kind == kind && !node.off).map(|node| node.name.clone()).collect()
+    }
+}
+
+fn shown(node: &NodeRef) -> &str {
+    match node {
+        NodeRef::Named(name) => name,
+        NodeRef::Holder => HOLDER,
+    }
+}

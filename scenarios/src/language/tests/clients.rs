@@ -1,0 +1,213 @@
+//! Clients and their scripts.
+
+use host::{Cue, Duration, Span};
+use models::script::{Retry, Rounds, Script, Step};
+use spec::Policy;
+
+use super::*;
+use crate::cell::{Milestone, When};
+
+/// A file whose only client is `[client.A]` with these keys.
+fn client(keys: &str) -> String {
+    format!("{HEAD}lock = \"redis\"\n[client.A]\n{keys}\n")
+}
+
+fn script(keys: &str) -> Script {
+    cell(&client(keys)).clients.remove(0).script
+}
+
+fn steps(list: &str) -> Vec<Step> {
+    script(&format!("do = {list}")).steps
+}
+
+fn names(cell: &Cell) -> Vec<&str> {
+    cell.clients.iter().map(|client| client.name.as_str()).collect()
+}
+
+#[test]
+fn a_client_without_keys_has_the_default_script() {
+    let script = script("");
+    assert_eq!(script.steps, steps("[\"acquire\", \"read\", { sleep = \"50ms\" }, \"write\", \"release\"]"));
+    assert_eq!((script.policy, script.rounds, script.retry), (Policy::Checked, Rounds::Times(1), Retry::DEFAULT));
+}
+
+#[test]
+fn a_count_makes_numbered_clients_with_one_script() {
+    let cell = cell(&file("[client.W]\ncount = 11\npolicy = \"naive\"\n"));
+    let expected: Vec<_> = (1..=11).map(|i| format!("W-{i}")).collect();
+    assert_eq!(names(&cell)[..2], ["A", "B"]);
+    assert_eq!(names(&cell)[2..], expected);
+    assert!(cell.clients[2..].iter().all(|client| client.script.policy == Policy::Naive));
+    assert_eq!(names(&self::cell(&client("count = 1"))), ["A-1"]);
+}
+
+#[test]
+fn a_count_is_neither_nothing_nor_a_crowd() {
+    refuse(&client("count = «0»"), "0 lies outside 1 to 50");
+    refuse(&client("count = «51»"), "51 lies outside 1 to 50");
+    let many = "[client.X]\ncount = 50\n[client.Y]\ncount = 11\n";
+    refuse(&file(many).replace("[client.A]", "[«client».A]"), "this cell has 65 nodes, and 64 are the most");
+    accept(&file("[client.X]\ncount = 50\n[client.Y]\ncount = 10\n"));
+}
+
+#[test]
+fn a_cell_has_a_client() {
+    refuse(&format!("«»{HEAD}lock = \"redis\"\n"), "a cell has at least one client");
+    refuse(&format!("{HEAD}lock = \"redis\"\n[«client»]\n"), "a cell has at least one client");
+    refuse(&client("off = true").replace("[client", "[«client»"), "a cell has at least one client");
+    refuse(&format!("{HEAD}lock = \"redis\"\nclient = «1»\n"), "`client` is a table of clients, not an integer");
+}
+
+#[test]
+fn a_client_that_is_off_is_not_there() {
+    assert_eq!(names(&cell(&file("[client.C]\noff = true\n"))), ["A", "B"]);
+    assert_eq!(names(&cell(&file("[client.C]\noff = false\n"))), ["A", "B", "C"]);
+    refuse(&file("[client.C]\noff = true\n[fault.gc]\npause = «\"C\"»\n"), "client `C` is off in this cell");
+    refuse(&file("[client.C]\noff = «\"yes\"»\n"), "this is `true` or `false`, not a string");
+}
+
+#[test]
+fn the_cues_of_a_client_that_is_off_are_not_waited_for() {
+    let cell = cell(&file("[client.C]\noff = true\ndo = [{ at = \"1s\" }]\n[client.D]\ndo = [{ at = \"2s\" }]\n"));
+    assert_eq!(cell.cues, [(Cue(0), When::At(Duration::from_secs(2)))]);
+}
+
+#[test]
+fn a_clients_name_is_nobody_elses() {
+    for name in ["resource", "clients", "servers", "holder", "primary", "any", "redis-1"] {
+        let message = format!("`{name}` is the name of something else, and cannot be a client's");
+        refuse(&file(&format!("[client.«{name}»]\n")), &message);
+    }
+    refuse(
+        &file("[client.W]\ncount = 2\n[client.«W-2»]\n"),
+        "`W-2` is the name of something else, and cannot be a client's",
+    );
+    for name in ["a.b", "a/b", "a b", "", "-a", "ä"] {
+        let message = format!("`{name}` is no name for a client: letters, digits, `-` and `_`");
+        refuse(&file(&format!("[client.«{name:?}»]\n")), &message);
+    }
+}
+
+#[test]
+fn policies_look_never_always_or_with_a_margin() {
+    assert_eq!(script("policy = \"naive\"").policy, Policy::Naive);
+    assert_eq!(script("policy = \"checked\"").policy, Policy::Checked);
+    assert_eq!(script("policy = { margin = \"1s\" }").policy, Policy::Margin(Duration::from_secs(1)));
+    refuse(&client("policy = «\"at-checks\"»"), "`at-checks` is not supported yet");
+    refuse(&client("policy = «\"margin\"»"), "`margin` needs a duration");
+    refuse(&client("policy = { naive = { «why» = 1 } }"), "unknown field `why`, expected nothing");
+    refuse(
+        &client("policy = { margin = «\"-1s\"» }"),
+        "duration `-1s` has a sign; only clock steps and offsets have one",
+    );
+}
+
+#[test]
+fn rounds_and_retries_are_counted_or_endless() {
+    assert_eq!(script("rounds = 3").rounds, Rounds::Times(3));
+    assert_eq!(script("rounds = \"forever\"").rounds, Rounds::Forever);
+    refuse(&client("rounds = «0»"), "0 lies outside 1 to 4294967295");
+    refuse(&client("rounds = «\"often\"»"), "`rounds` is a whole number or \"forever\", not a string");
+    let retry = script("retry = { delay = \"100ms\", times = 0 }").retry;
+    assert_eq!(retry, Retry { delay: Span::Fixed(Duration::from_millis(100)), times: Some(0) });
+    assert_eq!(script("retry = {}").retry, Retry::DEFAULT);
+    suggest(&client("retry = { «dely» = \"1s\" }"), "unknown field `dely`, expected `delay` or `times`", "delay");
+}
+
+#[test]
+fn what_no_client_can_be_yet_is_refused() {
+    for key in ["arrivals", "ttl", "lock", "servers"] {
+        refuse(&client(&format!("«{key}» = \"1s\"")), &format!("`{key}` is not supported yet"));
+    }
+}
+
+#[test]
+fn a_step_is_a_word_or_a_table_with_one_key() {
+    let list = "[\"acquire\", { acquire = {} }, { acquire = { wait = \"0s\" } }, \"check\", \"extend\", \
+                { extend = { by = \"5s\" } }, \"hold\", { repeat = { times = 2, do = [\"release\"] } }]";
+    let acquire = |wait| Step::Acquire { wait };
+    assert_eq!(
+        steps(list),
+        [
+            acquire(None),
+            acquire(None),
+            acquire(Some(Duration::ZERO)),
+            Step::Check,
+            Step::Extend { by: None },
+            Step::Extend { by: Some(Duration::from_secs(5)) },
+            Step::Hold,
+            Step::Repeat { times: 2, steps: vec![Step::Release] },
+        ]
+    );
+}
+
+#[test]
+fn an_object_is_named_in_three_ways() {
+    let [a, b, c, d]: [Step; 4] =
+        steps("[\"read\", { write = \"x\" }, { write = { object = \"x\" } }, { read = {} }]").try_into().expect("four");
+    assert_eq!(b, c);
+    assert_eq!(b, Step::Write { object: "x".into() });
+    assert_eq!(a, d);
+    refuse(&client("do = [{ read = { «from» = 1 } }]"), "`from` is not supported yet");
+    refuse(&client("do = [{ read = «\"a b\"» }]"), "`a b` is no name for an object: letters, digits, `-` and `_`");
+}
+
+#[test]
+fn a_script_waits_for_instants_and_for_milestones() {
+    let text = file("[client.C]\ndo = [{ at = \"1s\" }, { until = { client = \"A\", point = \"granted\" } }]\n");
+    let cell = cell(&text);
+    assert_eq!(cell.clients[2].script.steps, [Step::Await(Cue(0)), Step::Await(Cue(1))]);
+    let milestone =
+        Milestone { client: Some("A".to_owned()), point: host::Point("granted"), nth: 1, plus: Duration::ZERO };
+    assert_eq!(cell.cues, [(Cue(0), When::At(Duration::from_secs(1))), (Cue(1), When::Milestone(milestone))]);
+}
+
+#[test]
+fn a_script_cannot_wait_for_what_never_happens() {
+    refuse(&client("do = [{ at = «\"60s\"» }]"), "this never happens: the run ends at 60s");
+    refuse(
+        &client("do = [{ until = { point = «\"granted\"» } }]"),
+        "no client ever reaches the point `granted` in this cell",
+    );
+    suggest(
+        &file("[client.worker]\n[client.C]\ndo = [{ until = { client = «\"wroker\"», point = \"granted\" } }]\n"),
+        "this cell has no node `wroker`",
+        "worker",
+    );
+}
+
+#[test]
+fn a_step_that_acts_on_a_lock_comes_after_one_was_taken() {
+    for step in ["check", "extend", "release", "hold"] {
+        let message = format!("`{step}` has no lock to act on: no `acquire` stands before it");
+        refuse(&client(&format!("do = [«{step:?}», \"acquire\"]")), &message);
+    }
+    accept(&client("do = [{ repeat = { times = 2, do = [\"acquire\"] } }, \"release\"]"));
+}
+
+#[test]
+fn a_wrong_step_is_refused_where_it_stands() {
+    refuse(&client("do = [«\"sleep\"»]"), "`sleep` needs a duration");
+    refuse(&client("do = [«\"at\"»]"), "`at` needs an instant of the run");
+    refuse(&client("do = [«\"until\"»]"), "`until` needs a milestone");
+    refuse(&client("do = [{ repeat = «1» }]"), "`repeat` is a table, not an integer");
+    refuse(&client("do = [{ sleep = \"1s\", «at» = \"1s\" }]"), "a step is one thing, but here are `sleep` and `at`");
+    refuse(&client("do = [«7»]"), "a step is a word or a table with one key, not an integer");
+    refuse(&client("do = «[]»"), "a script has at least one step");
+    refuse(&client("do = «\"acquire\"»"), "a script is a list, not a string");
+    refuse(&client("do = [{ repeat = { times = «0», do = [\"read\"] } }]"), "0 lies outside 1 to 4294967295");
+    for step in ["mark", "take", "claim", "effect", "statement", "begin", "commit", "reap"] {
+        refuse(&client(&format!("do = [«{step:?}»]")), &format!("`{step}` is not supported yet"));
+    }
+    for (step, key) in [("acquire", "key"), ("acquire", "quorum"), ("extend", "as"), ("release", "on-error")] {
+        let text = client(&format!("do = [\"acquire\", {{ {step} = {{ «{key}» = 1 }} }}]"));
+        refuse(&text, &format!("`{key}` is not supported yet"));
+    }
+}
+
+#[test]
+fn a_script_that_cannot_be_read_breaks_nothing_else() {
+    let fault = "[fault.gc]\npause = \"holder\"\nwhen = { client = \"C\", point = \"about-to-write\" }\n";
+    let text = file(&format!("[client.C]\ndo = [«\"wriet\"»]\n{fault}"));
+    assert_eq!(mistakes(&text).errors().len(), 1);
+}

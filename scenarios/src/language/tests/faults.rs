@@ -1,0 +1,313 @@
+//! Faults: one *what*, one *when*, at most one *how long*.
+
+use host::{Duration, Part, Point, Ppm, Span};
+
+use super::*;
+use crate::cell::{Fault, Lasts, Milestone, NodeRef, What, When};
+
+/// A file with this one fault, among two clients.
+fn with(keys: &str) -> String {
+    file(&format!("[fault.f]\n{keys}\n"))
+}
+
+fn fault(keys: &str) -> Fault {
+    cell(&with(keys)).faults.remove(0)
+}
+
+fn named(name: &str) -> NodeRef {
+    NodeRef::Named(name.to_owned())
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn nodes_are_a_name_a_list_or_a_group() {
+    assert_eq!(fault("pause = \"A\"").what, What::Pause(vec![named("A")]));
+    assert_eq!(fault("kill = [\"redis-1\", \"resource\"]").what, What::Kill(vec![named("redis-1"), named("resource")]));
+    assert_eq!(fault("vm-stop = \"clients\"").what, What::VmStop(vec![named("A"), named("B")]));
+    assert_eq!(fault("power-off = \"servers\"").what, What::PowerOff(vec![named("redis-1")]));
+    assert_eq!(fault("machine-sleep = \"A\"").what, What::MachineSleep(vec![named("A")]));
+    let text = file("[client.W]\ncount = 2\n[fault.f]\npause = \"W\"\n[fault.g]\npause = \"W-2\"\n");
+    let faults = cell(&text).faults;
+    assert_eq!(faults[0].what, What::Pause(vec![named("W-1"), named("W-2")]));
+    assert_eq!(faults[1].what, What::Pause(vec![named("W-2")]));
+}
+
+#[test]
+fn nodes_that_are_not_there_are_refused() {
+    suggest(&with("pause = «\"clientss\"»"), "this cell has no node `clientss`", "clients");
+    refuse(
+        &with("pause = [\"A\", «\"redis-7\"»]").replace("redis-7", "sentinel-7"),
+        "this cell has no node `sentinel-7`",
+    );
+    refuse(&with("pause = «[]»"), "this names no node");
+    refuse(&with("pause = [\"A\", «\"A\"»]"), "`A` is named twice");
+    refuse(&with("pause = [\"A\", «\"clients\"»]"), "`A` is named twice");
+    refuse(&with("pause = [«1»]"), "a node is named by a string, not an integer");
+    refuse(&with("pause = «1»"), "nodes are a name or a list of names, not an integer");
+    for role in ["primary", "leader", "follower", "any", "replicas", "sentinels"] {
+        refuse(&with(&format!("pause = «{role:?}»")), &format!("`{role}` is not supported yet"));
+    }
+}
+
+#[test]
+fn a_node_that_could_not_be_read_is_one_mistake_and_not_two() {
+    let lock = "unknown word `redlok`: the lock is `redis`";
+    let text = top("lock = «\"redlok\"»");
+    refuse(&format!("{text}[fault.f]\nkill = [\"redis-1\", \"redlok-3\"]\n"), lock);
+    refuse(&format!("{text}[fault.f]\nkill = \"servers\"\n"), lock);
+    refuse_all(&format!("{text}[fault.f]\nkill = «\"resorce\"»\n"), &[lock, "this cell has no node `resorce`"]);
+    let client = "`C D` is no name for a client: letters, digits, `-` and `_`";
+    refuse(&file("[client.«\"C D\"»]\n[fault.f]\nkill = \"CD\"\n"), client);
+}
+
+#[test]
+fn the_holder_is_whoever_reaches_the_milestone() {
+    let fault = fault("pause = \"holder\"\nwhen = { point = \"about-to-write\" }\nfor = \"15s\"");
+    assert_eq!(fault.what, What::Pause(vec![NodeRef::Holder]));
+    let milestone = Milestone { client: None, point: Point("about-to-write"), nth: 1, plus: Duration::ZERO };
+    assert_eq!(fault.when, When::Milestone(milestone));
+    assert_eq!(fault.lasts, Lasts::For(Span::Fixed(seconds(15))));
+    refuse(
+        &with("pause = «\"holder\"»\nat = \"1s\""),
+        "`holder` is whoever reaches a milestone, and no `when` names one here",
+    );
+}
+
+#[test]
+fn a_fault_is_exactly_one_thing() {
+    refuse(&with("pause = \"A\"\n«kill» = \"A\""), "a fault is one thing, and `f` already is `pause`");
+    refuse(
+        &file("[fault.«f»]\nat = \"1s\"\n"),
+        "nothing goes wrong in the fault `f`, expected one of `pause`, `machine-sleep`, `vm-stop`, `kill`, \
+         `power-off`, `stall`, `throttle`, `step-clock`, `clock-rate`, `cut`, `slow`, `reset`, `drop`, `delay`",
+    );
+    refuse(&file("[fault]\nf = «\"pause\"»\n"), "a fault is a table, not a string");
+    refuse(&file("[fault.«\"a.b\"»]\npause = \"A\"\n"), "`a.b` is no name for a fault: letters, digits, `-` and `_`");
+}
+
+#[test]
+fn a_fault_of_what_does_not_exist_yet_is_refused() {
+    for what in ["shutdown", "cancel", "end-session", "clone", "promote", "recycle-backend", "disk", "lag"] {
+        refuse(&with(&format!("«{what}» = \"A\"")), &format!("`{what}` is not supported yet"));
+    }
+    for what in ["half-open", "change-leader", "evict", "restore"] {
+        refuse(&with(&format!("«{what}» = {{}}")), &format!("`{what}` is not supported yet"));
+    }
+}
+
+#[test]
+fn a_fault_that_is_off_is_not_there() {
+    assert!(cell(&with("pause = \"A\"\noff = true")).faults.is_empty());
+    assert_eq!(cell(&with("pause = \"A\"\noff = false")).faults.len(), 1);
+    let text = with("off = true").replace("fault.f", "fault.«f»");
+    assert!(mistakes(&text).errors()[0].message.starts_with("nothing goes wrong in the fault `f`"));
+}
+
+#[test]
+fn faults_are_in_the_order_of_their_names() {
+    let faults = cell(&file("[fault.b]\npause = \"A\"\n[fault.a]\npause = \"B\"\n")).faults;
+    assert_eq!(faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_fault_begins_at_an_instant_at_a_milestone_or_again_and_again() {
+    assert_eq!(fault("pause = \"A\"").when, When::At(Duration::ZERO));
+    assert_eq!(fault("pause = \"A\"\nat = \"3s\"").when, When::At(seconds(3)));
+    let every = |times| When::Every { at: seconds(1), every: seconds(5), times };
+    assert_eq!(fault("pause = \"A\"\nat = \"1s\"\nevery = \"5s\"\nfor = \"1s\"").when, every(None));
+    assert_eq!(fault("pause = \"A\"\nat = \"1s\"\nevery = \"5s\"\ntimes = 2\nfor = \"1s\"").when, every(Some(2)));
+    let when = fault("pause = \"A\"\nwhen = { client = \"B\", point = \"granted\", nth = 2, plus = \"1s\" }").when;
+    let milestone = Milestone { client: Some("B".to_owned()), point: Point("granted"), nth: 2, plus: seconds(1) };
+    assert_eq!(when, When::Milestone(milestone));
+}
+
+#[test]
+fn two_beginnings_are_refused() {
+    let when = "when = { point = \"granted\" }";
+    refuse(
+        &with(&format!("pause = \"A\"\n«at» = \"1s\"\n{when}")),
+        "a fault begins once: `at` and `when` exclude each other",
+    );
+    refuse(
+        &with(&format!("pause = \"A\"\n«every» = \"1s\"\nfor = \"1ms\"\n{when}")),
+        "a fault begins once: `every` and `when` exclude each other",
+    );
+    refuse(
+        &with("pause = \"A\"\n«times» = 2\nfor = \"1s\""),
+        "`times` says how often `every` strikes, and there is no `every`",
+    );
+    refuse(&with("pause = \"A\"\nevery = «\"0s\"»\nfor = \"1s\""), "a duration of zero does nothing here");
+}
+
+#[test]
+fn what_begins_at_the_horizon_never_begins() {
+    refuse(&with("pause = \"A\"\nat = «\"60s\"»"), "this never happens: the run ends at 60s");
+    refuse(
+        &with("pause = \"A\"\nat = «\"61s\"»\nevery = \"1s\"\nfor = \"1s\""),
+        "this never happens: the run ends at 60s",
+    );
+    refuse(
+        &with("pause = \"A\"\nwhen = { point = \"granted\", plus = «\"60s\"» }"),
+        "this never happens: the run ends at 60s",
+    );
+    fault("pause = \"A\"\nat = \"59999ms\"");
+}
+
+#[test]
+fn a_fault_lasts_for_a_span_until_a_moment_or_to_the_end() {
+    assert_eq!(fault("pause = \"A\"").lasts, Lasts::ToTheEnd);
+    assert_eq!(
+        fault("pause = \"A\"\nfor = { mean = \"1s\" }").lasts,
+        Lasts::For(Span::Exponential { mean: seconds(1) })
+    );
+    assert_eq!(fault("pause = \"A\"\nat = \"1s\"\nuntil = \"2s\"").lasts, Lasts::Until(When::At(seconds(2))));
+    let lasts = fault("pause = \"A\"\nuntil = { client = \"B\", point = \"granted\" }").lasts;
+    assert!(matches!(lasts, Lasts::Until(When::Milestone(Milestone { client: Some(_), .. }))));
+    assert_eq!(fault("kill = \"A\"\nfor = \"0s\"").lasts, Lasts::For(Span::Fixed(Duration::ZERO)));
+}
+
+#[test]
+fn lengths_that_make_no_sense_are_refused() {
+    refuse(
+        &with("pause = \"A\"\nfor = \"1s\"\n«until» = \"2s\""),
+        "a fault has one length: `for` and `until` exclude each other",
+    );
+    refuse(&with("pause = \"A\"\nfor = «\"0s\"»"), "a fault that lasts no time does nothing");
+    refuse(&with("pause = \"A\"\nat = \"2s\"\nuntil = «\"2s\"»"), "this fault begins at 2s and cannot end before");
+    refuse(&with("pause = \"A\"\nuntil = «2»"), "`until` is an instant or a milestone, not an integer");
+    refuse(
+        &file("[fault.f]\npause = \"A\"\nevery = \"1s\"\n").replace("[fault.f]", "«[fault.f]»"),
+        "what happens `every` so often lasts `for` some time; without, the first lasts to the end",
+    );
+    refuse(
+        &with("pause = \"A\"\nevery = \"1s\"\n«until» = \"2s\""),
+        "what happens `every` so often lasts `for` some time, each time",
+    );
+}
+
+#[test]
+fn a_message_fault_may_strike_again_without_a_length() {
+    let drop = fault("drop = { request = \"write\" }\nevery = \"1s\"");
+    assert_eq!(drop.lasts, Lasts::ToTheEnd);
+    assert_eq!(drop.when, When::Every { at: Duration::ZERO, every: seconds(1), times: None });
+}
+
+#[test]
+fn an_instant_has_no_length() {
+    let jump = "step-clock = { node = \"redis-1\", by = \"1s\" }";
+    assert_eq!(fault(jump).lasts, Lasts::Instant);
+    refuse(&with(&format!("{jump}\n«for» = \"1s\"")), "`step-clock` is an instant: it has no length");
+    refuse(&with(&format!("{jump}\n«until» = \"1s\"")), "`step-clock` is an instant: it has no length");
+    refuse(
+        &with("reset = { between = [\"A\", \"redis-1\"] }\n«for» = \"1s\""),
+        "`reset` is an instant: it has no length",
+    );
+    assert_eq!(fault(&format!("{jump}\nevery = \"1s\"")).lasts, Lasts::Instant);
+}
+
+#[test]
+fn a_milestone_is_one_that_somebody_reaches() {
+    let at = |point: &str| with(&format!("pause = \"A\"\nwhen = {{ point = {point} }}"));
+    suggest(
+        &at("«\"about-to-wriet\"»"),
+        &format!(
+            "unknown word `about-to-wriet`: a point is {}",
+            super::super::suggest::expected(models::script::points::ALL.iter().map(|point| point.0))
+        ),
+        "about-to-write",
+    );
+    for point in ["renewing", "renewed", "renewal-failed", "told-of-loss", "refused"] {
+        refuse(&at(&format!("«{point:?}»")), &format!("no client ever reaches the point `{point}` in this cell"));
+    }
+    for point in ["started", "denied", "checked", "about-to-read", "write-applied", "release-refused", "ended"] {
+        accept(&at(&format!("{point:?}")));
+    }
+    accept(&at("\"renewed\"").replace("lock = \"redis\"", "lock.redis.renew.every = \"3s\""));
+    accept(&at("\"refused\"").replace("lock = \"redis\"", "lock = \"redis\"\nresource = \"fence_rw\""));
+    accept(&format!("{}[client.C]\ndo = [\"acquire\", \"extend\"]\n", at("\"renewed\"")));
+}
+
+#[test]
+fn a_milestone_belongs_to_one_client_or_to_whoever_comes_first() {
+    let of = |client: &str| {
+        file(&format!(
+            "[client.W]\ncount = 2\n[client.C]\ndo = [\"acquire\"]\n[fault.f]\npause = \"A\"\nwhen = {{ client = {client}, point = \"read-done\" }}\n"
+        ))
+    };
+    accept(&of("\"W-2\""));
+    let error = refuse(&of("«\"W\"»"), "`W` means 2 nodes, and this is about one");
+    assert_eq!(error.help.as_deref(), Some("name one, as in `W-1`"));
+    refuse(&of("«\"redis-1\"»"), "`redis-1` is not a client");
+    refuse(
+        &of("\"C\"").replace("\"read-done\"", "«\"read-done\"»"),
+        "client `C` never reaches the point `read-done` in this cell",
+    );
+    refuse(&with("pause = \"A\"\nwhen = «{ client = \"A\" }»"), "missing `point`");
+    refuse(&with("pause = \"A\"\nwhen = { point = \"granted\", nth = «0» }"), "0 lies outside 1 to 4294967295");
+    refuse(&with("pause = \"A\"\nwhen = «\"granted\"»"), "a milestone is a table, not a string");
+}
+
+#[test]
+fn a_stall_hangs_a_part_that_the_process_has() {
+    let stall = |node: &str, part| What::Stall { node: named(node), part };
+    assert_eq!(fault("stall = { node = \"A\", part = \"worker\" }").what, stall("A", Part::WORKER));
+    assert_eq!(fault("stall = \"A/worker\"").what, stall("A", Part::WORKER));
+    assert_eq!(fault("stall = \"redis-1/requests\"").what, stall("redis-1", Part::REQUESTS));
+    let renewing = with("stall = \"A/renewal\"").replace("lock = \"redis\"", "lock.redis.renew.every = \"3s\"");
+    assert_eq!(cell(&renewing).faults[0].what, stall("A", Part::RENEWAL));
+    let none = "this lock does not renew in the background, so there is no part `renewal`";
+    refuse(&with("stall = «\"A/renewal\"»"), none);
+    refuse(&with("stall = { node = \"A\", part = «\"renewal\"» }"), none);
+    refuse(
+        &with("stall = { node = \"redis-1\", part = «\"worker\"» }"),
+        "unknown word `worker`: a part of this process is `requests`",
+    );
+    let error = refuse(&with("stall = «\"A\"»"), "a stall acts on a part of a process");
+    assert_eq!(error.help.as_deref(), Some("name it, as in `A/worker`"));
+    refuse(
+        &with("stall = { node = «\"clients\"», part = \"worker\" }"),
+        "`clients` means 2 nodes, and this is about one",
+    );
+    refuse(&with("pause = «\"A/worker\"»"), "`A/worker` is a part of a process, and only a stall acts on one");
+}
+
+#[test]
+fn a_throttle_runs_and_stops() {
+    let what = fault("throttle = { node = \"A\", run = \"10ms\", stop = \"5ms\" }").what;
+    let millis = Duration::from_millis;
+    assert_eq!(what, What::Throttle { node: named("A"), run: millis(10), stop: millis(5) });
+    refuse(
+        &with("throttle = { node = \"A\", run = \"10ms\", stop = «\"0s\"» }"),
+        "a duration of zero does nothing here",
+    );
+    refuse(&with("throttle = «{ node = \"A\", run = \"10ms\" }»"), "missing `stop`");
+}
+
+#[test]
+fn only_a_clock_that_is_read_can_be_stepped() {
+    let step = |node: &str| with(&format!("step-clock = {{ node = {node}, by = \"1s\" }}"));
+    accept(&step("\"redis-1\""));
+    let client = "this can never apply: a client counts its lease on its monotonic clock, which never steps";
+    refuse(&step("«\"A\"»"), client);
+    refuse(&step("«[\"redis-1\", \"A\"]»"), client);
+    refuse(&step("«\"resource\"»"), "this can never apply: the resource reads no clock");
+    refuse(
+        &step("«\"servers\"»").replace("lock = \"redis\"", "ttl = \"none\"\nlock = \"redis\""),
+        "this can never apply: nothing expires on this lock's servers: `ttl` is \"none\"",
+    );
+    refuse(&with("step-clock = { node = \"redis-1\", by = «\"0s\"» }"), "a step of nothing is no step");
+}
+
+#[test]
+fn a_clock_rate_changes_all_clocks_of_a_machine() {
+    let what = fault("clock-rate = { node = [\"A\", \"redis-1\"], ppm = 500 }").what;
+    assert_eq!(what, What::ClockRate { node: vec![named("A"), named("redis-1")], rate: Ppm::new(500) });
+    refuse(
+        &with("clock-rate = { node = «\"resource\"», ppm = 500 }"),
+        "this can never apply: the resource reads no clock",
+    );
+    refuse(&with("clock-rate = { node = \"A\", ppm = «2_000_000» }"), "2000000 lies outside -999999 to 1000000");
+}

@@ -1,0 +1,141 @@
+//! Faults of links and of single messages.
+
+use host::{Duration, Operation, Span};
+
+use super::*;
+use crate::cell::{Direction, Held, Link, MessageMatch, NodeRef, What};
+
+fn with(keys: &str) -> String {
+    file(&format!("[fault.f]\n{keys}\n"))
+}
+
+fn what(keys: &str) -> What {
+    cell(&with(keys)).faults.remove(0).what
+}
+
+fn nodes(names: &[&str]) -> Vec<NodeRef> {
+    names.iter().map(|name| NodeRef::Named((*name).to_owned())).collect()
+}
+
+#[test]
+fn a_cut_goes_both_ways_or_one_way() {
+    let both = Link::Between(nodes(&["A"]), nodes(&["redis-1", "resource"]));
+    assert_eq!(
+        what("cut = { between = [\"A\", [\"redis-1\", \"resource\"]] }"),
+        What::Cut { link: both, held: Held::Dropped }
+    );
+    let one = Link::OneWay { from: nodes(&["A", "B"]), to: nodes(&["resource"]) };
+    assert_eq!(
+        what("cut = { from = \"clients\", to = \"resource\", held = \"linger\" }"),
+        What::Cut { link: one, held: Held::Linger }
+    );
+}
+
+#[test]
+fn a_slow_link_and_a_reset_name_their_links_too() {
+    let link = || Link::Between(nodes(&["A"]), nodes(&["redis-1"]));
+    let by = Span::Fixed(Duration::from_secs(1));
+    assert_eq!(what("slow = { between = [\"A\", \"redis-1\"], by = \"1s\" }"), What::Slow { link: link(), by });
+    assert_eq!(what("reset = { between = [\"A\", \"redis-1\"] }"), What::Reset(link()));
+    refuse(
+        &with("reset = { «from» = \"A\", between = [\"A\", \"redis-1\"] }"),
+        "unknown field `from`, expected `between`",
+    );
+}
+
+#[test]
+fn a_link_without_two_sides_is_refused() {
+    refuse(&with("cut = «{}»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");
+    refuse(&with("cut = «{ from = \"A\" }»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");
+    refuse(
+        &with("cut = { between = [\"A\", \"redis-1\"], «to» = \"A\" }"),
+        "a link is `between` two sides, or goes `from` one `to` the other",
+    );
+    refuse(&with("cut = { between = «[\"A\"]» }"), "`between` is a list of two sides, not a list");
+    refuse(&with("cut = { between = [\"A\", «\"redis-2\"»] }"), "this cell has no node `redis-2`");
+    refuse(
+        &with("cut = { between = [\"A\", \"redis-1\"], held = «\"lost\"» }"),
+        "unknown word `lost`: what becomes of held bytes is `dropped` or `linger`",
+    );
+}
+
+#[test]
+fn a_link_over_which_nothing_passes_cannot_fail() {
+    let nothing = "this can never apply: nothing passes between these nodes";
+    refuse(&with("cut = «{ between = [\"A\", \"B\"] }»"), nothing);
+    refuse(&with("cut = «{ from = \"redis-1\", to = \"resource\" }»"), nothing);
+    refuse(&with("slow = «{ between = [\"clients\", \"clients\"], by = \"1s\" }»"), nothing);
+    refuse(&with("reset = «{ between = [\"redis-1\", \"resource\"] }»"), nothing);
+    let idle = "[client.C]\ndo = [{ sleep = \"1s\" }]\n[fault.f]\n";
+    refuse(&file(&format!("{idle}cut = «{{ between = [\"C\", [\"redis-1\", \"resource\"]] }}»\n")), nothing);
+    accept(&file(&format!("{idle}cut = {{ between = [\"clients\", \"resource\"] }}\n")));
+    let lock_only = "[client.C]\ndo = [\"acquire\"]\n[fault.f]\n";
+    refuse(&file(&format!("{lock_only}cut = «{{ from = \"C\", to = \"resource\" }}»\n")), nothing);
+    accept(&file(&format!("{lock_only}cut = {{ from = \"redis-1\", to = \"C\" }}\n")));
+}
+
+#[test]
+fn a_message_is_known_by_its_operation_its_client_and_its_number() {
+    let matched = |nth| MessageMatch {
+        direction: Direction::Reply,
+        operation: Operation("set"),
+        of: nodes(&["A", "B"]),
+        server: None,
+        nth,
+    };
+    assert_eq!(what("drop = { reply = \"set\" }"), What::Drop(matched(Some(1))));
+    assert_eq!(what("drop = { reply = \"set\", nth = 3 }"), What::Drop(matched(Some(3))));
+    let by = Span::Fixed(Duration::from_secs(1));
+    assert_eq!(
+        what("delay = { reply = \"set\", nth = \"every\", of = \"clients\", by = \"1s\" }"),
+        What::Delay { message: matched(None), by }
+    );
+    let What::Drop(message) = what("drop = { request = \"write\", of = \"B\", server = \"resource\" }") else {
+        panic!("a drop");
+    };
+    assert_eq!((message.direction, message.of), (Direction::Request, nodes(&["B"])));
+    assert_eq!(message.server, nodes(&["resource"]).pop());
+}
+
+#[test]
+fn a_message_that_is_never_sent_cannot_be_lost() {
+    let never = |operation: &str| format!("this can never apply: no such client ever sends `{operation}`");
+    refuse(&with("drop = { request = «\"renew\"» }"), &never("renew"));
+    let quiet = "[client.C]\ndo = [\"acquire\", \"read\"]\n[fault.f]\n";
+    refuse(&file(&format!("{quiet}drop = {{ request = «\"write\"», of = \"C\" }}\n")), &never("write"));
+    accept(&file(&format!("{quiet}drop = {{ request = \"write\" }}\n")));
+    accept(&file(&format!("{quiet}drop = {{ request = \"release\", of = \"C\" }}\n")));
+    accept(&with("drop = { request = \"renew\" }").replace("lock = \"redis\"", "lock.redis.renew.every = \"1s\""));
+    refuse(&with("drop = { «push» = \"set\" }"), "this can never apply: no server of this lock pushes anything");
+    refuse(
+        &with("drop = { request = \"set\", server = «\"resource\"» }"),
+        "this can never apply: `resource` is not asked for `set`",
+    );
+    refuse(
+        &with("drop = { request = \"write\", server = «\"redis-1\"» }"),
+        "this can never apply: `redis-1` is not asked for `write`",
+    );
+}
+
+#[test]
+fn a_message_that_is_not_said_clearly_is_refused() {
+    refuse(&with("drop = «{}»"), "missing `request` or `reply`: which message is meant");
+    refuse(
+        &with("drop = { request = \"set\", «reply» = \"set\" }"),
+        "one message is a `request` or a `reply`, not both",
+    );
+    suggest(
+        &with("drop = { request = «\"relase\"» }"),
+        "unknown word `relase`: an operation is one of `set`, `renew`, `release`, `read`, `write`",
+        "release",
+    );
+    refuse(
+        &with("drop = { request = \"set\", of = «\"redis-1\"» }"),
+        "messages are told apart by the client: `of` names clients",
+    );
+    refuse(
+        &with("drop = { request = \"set\", nth = «\"all\"» }"),
+        "`nth` is a whole number or \"every\", not a string",
+    );
+    refuse(&with("delay = «{ request = \"set\" }»"), "missing `by`");
+}

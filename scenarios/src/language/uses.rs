@@ -1,0 +1,102 @@
+//! What a script can do, so that the loader can refuse what it can never meet: a milestone that
+//! nobody reaches, a message that nobody sends.
+
+use host::{Operation, Point};
+use models::guard::Guard;
+use models::lock::{Lock, RESOURCE_OPERATIONS};
+use models::script::{Step, points};
+
+/// Which kinds of step a script has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Uses {
+    pub(super) acquire: bool,
+    pub(super) check: bool,
+    pub(super) extend: bool,
+    pub(super) release: bool,
+    pub(super) read: bool,
+    pub(super) write: bool,
+}
+
+impl Uses {
+    /// A script that could not be read may do anything.
+    pub(super) const ANYTHING: Self =
+        Self { acquire: true, check: true, extend: true, release: true, read: true, write: true };
+
+    pub(super) fn of(steps: &[Step]) -> Self {
+        steps.iter().fold(Self::default(), |uses, step| uses.and(Self::of_step(step)))
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            acquire: self.acquire || other.acquire,
+            check: self.check || other.check,
+            extend: self.extend || other.extend,
+            release: self.release || other.release,
+            read: self.read || other.read,
+            write: self.write || other.write,
+        }
+    }
+
+    /// Whether the client talks to the guarded resource.
+    pub(super) const fn resource(self) -> bool {
+        self.read || self.write
+    }
+
+    /// Whether a client with this script may come to that point.
+    pub(super) fn reaches(self, point: Point, lock: Option<&Lock>, guard: Option<Guard>) -> bool {
+        match point {
+            points::STARTED => true,
+            points::CHECKED => self.acquire && (self.check || self.resource()),
+            points::ABOUT_TO_READ | points::READ_DONE => self.read,
+            points::ABOUT_TO_WRITE | points::WRITE_APPLIED => self.write,
+            points::REFUSED => self.resource() && guard.is_none_or(Guard::checks_tokens),
+            points::RENEWING | points::RENEWED | points::RENEWAL_FAILED | points::TOLD_OF_LOSS => self.renews(lock),
+            points::RELEASING | points::RELEASED | points::RELEASE_REFUSED => self.releases(),
+            // The rest, and what the recipe adds, lies on the way of every attempt.
+            _ => self.acquire,
+        }
+    }
+
+    /// Whether a client with this script may send such a request.
+    pub(super) fn sends(self, operation: Operation, lock: Option<&Lock>) -> bool {
+        match operation.0 {
+            "read" => self.read,
+            "write" => self.write,
+            "renew" => self.renews(lock),
+            // A failed attempt is cleaned up with a release, so that any attempt may send one.
+            _ => self.acquire,
+        }
+    }
+
+    const fn renews(self, lock: Option<&Lock>) -> bool {
+        let in_background = match lock {
+            None => true,
+            Some(Lock::Redis(redis)) => redis.renew.is_some(),
+        };
+        self.extend || (self.acquire && in_background)
+    }
+
+    /// A step that fails releases what is held; so does the step itself.
+    const fn releases(self) -> bool {
+        self.release || (self.acquire && (self.check || self.extend || self.resource()))
+    }
+
+    fn of_step(step: &Step) -> Self {
+        let none = Self::default();
+        match step {
+            Step::Acquire { .. } => Self { acquire: true, ..none },
+            Step::Check => Self { check: true, ..none },
+            Step::Extend { .. } => Self { extend: true, ..none },
+            Step::Release => Self { release: true, ..none },
+            Step::Read { .. } => Self { read: true, ..none },
+            Step::Write { .. } => Self { write: true, ..none },
+            Step::Sleep(_) | Step::Await(_) | Step::Hold => none,
+            Step::Repeat { steps, .. } => Self::of(steps),
+        }
+    }
+}
+
+/// Whether the resource answers that request, rather than a lock server.
+pub(super) fn is_resource_operation(operation: Operation) -> bool {
+    RESOURCE_OPERATIONS.contains(&operation)
+}

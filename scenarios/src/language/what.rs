@@ -1,0 +1,180 @@
+//! What goes wrong: the first third of a fault.
+//!
+//! | group | written as |
+//! |---|---|
+//! | processes and machines | `pause = NODES`, `machine-sleep`, `vm-stop`, `kill`, `power-off` |
+//! | part of a process | `stall = { node, part }` or `stall = "A/renewal"`, `throttle = { node, run, stop }` |
+//! | clocks | `step-clock = { node, by }`, `clock-rate = { node, ppm }` |
+//! | links | `cut`, `slow`, `reset`: see [`link`](super::link) |
+//! | one message | `drop`, `delay`: see [`message`](super::message) |
+//!
+//! Only clocks that are read can go wrong: the wall clock of a lock server on which a lease expires.
+//! A client counts its lease on its monotonic clock, which never steps; the resource reads no clock.
+
+use host::Part;
+use models::lock::Lock;
+
+use super::error::Sink;
+use super::link::{cut, reset, slow};
+use super::message::{delay, drop};
+use super::nodes::{Kind as NodeKind, Roles};
+use super::reader::{Fields, table, unknown_word, wrong_type};
+use super::tree::{Entry, Node, Site};
+use super::value::{positive, ppm, signed};
+use super::when::{Length, World};
+use crate::cell::{NodeRef, What};
+
+/// A kind of *what*.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) length: Length,
+}
+
+/// All of them, in the order of documentation.
+pub(super) const WHATS: [Kind; 14] = [
+    Kind { name: "pause", length: Length::Positive },
+    Kind { name: "machine-sleep", length: Length::Positive },
+    Kind { name: "vm-stop", length: Length::Positive },
+    Kind { name: "kill", length: Length::Any },
+    Kind { name: "power-off", length: Length::Any },
+    Kind { name: "stall", length: Length::Positive },
+    Kind { name: "throttle", length: Length::Positive },
+    Kind { name: "step-clock", length: Length::None },
+    Kind { name: "clock-rate", length: Length::Positive },
+    Kind { name: "cut", length: Length::Positive },
+    Kind { name: "slow", length: Length::Positive },
+    Kind { name: "reset", length: Length::None },
+    Kind { name: "drop", length: Length::Matching },
+    Kind { name: "delay", length: Length::Matching },
+];
+
+/// Reads what is below the name of a kind.
+pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles: Roles) -> Option<What> {
+    let node = &entry.node;
+    let nodes = || world.names.several(sink, node, roles);
+    match kind {
+        "pause" => nodes().map(What::Pause),
+        "machine-sleep" => nodes().map(What::MachineSleep),
+        "vm-stop" => nodes().map(What::VmStop),
+        "kill" => nodes().map(What::Kill),
+        "power-off" => nodes().map(What::PowerOff),
+        "stall" => stall(sink, node, world, roles),
+        "throttle" => table(sink, node, "a throttle", |fields| throttle(fields, world, roles)),
+        "step-clock" => table(sink, node, "a clock step", |fields| step_clock(fields, world, roles)),
+        "clock-rate" => table(sink, node, "a clock rate", |fields| clock_rate(fields, world, roles)),
+        "cut" => table(sink, node, "a cut", |fields| cut(fields, world, roles)),
+        "slow" => table(sink, node, "a slow link", |fields| slow(fields, world, roles)),
+        "reset" => table(sink, node, "a reset", |fields| reset(fields, world, roles)),
+        "drop" => table(sink, node, "a dropped message", |fields| drop(fields, world, roles)),
+        _ => table(sink, node, "a delayed message", |fields| delay(fields, world, roles)),
+    }
+}
+
+fn stall(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> {
+    let Some(word) = node.as_text() else {
+        return table(sink, node, "a stall", |fields| {
+            let of = fields.need("node", |sink, node| world.names.one(sink, node, roles));
+            let part = fields.need("part", |sink, node| {
+                node.as_text()
+                    .or_else(|| wrong_type(sink, node, "a part is named by a string"))
+                    .map(|part| (part, node.site))
+            });
+            let (of, (part, site)) = (of?, part?);
+            let part = part_of(sink, site, &of, part, world)?;
+            Some(What::Stall { node: of, part })
+        });
+    };
+    let Some((of, part)) = word.split_once('/') else {
+        sink.error_with(
+            node.site,
+            "a stall acts on a part of a process",
+            Some(format!("name it, as in `{word}/{}`", Part::WORKER.0)),
+        );
+        return None;
+    };
+    let of = Node { site: node.site, value: super::tree::Value::Text(of.to_owned()) };
+    let of = world.names.one(sink, &of, roles)?;
+    let part = part_of(sink, node.site, &of, part, world)?;
+    Some(What::Stall { node: of, part })
+}
+
+/// The part of that name, if the node's process has it.
+fn part_of(sink: &Sink, site: Site, node: &NodeRef, name: &str, world: &World) -> Option<Part> {
+    let renews = match &world.lock {
+        None => true,
+        Some(Lock::Redis(redis)) => redis.renew.is_some(),
+    };
+    let parts: &[Part] = match world.names.kind(node) {
+        NodeKind::Client if renews => &[Part::WORKER, Part::RENEWAL],
+        NodeKind::Client => &[Part::WORKER],
+        NodeKind::Server | NodeKind::Resource => &[Part::REQUESTS],
+    };
+    if let Some(part) = parts.iter().find(|part| part.0 == name) {
+        return Some(*part);
+    }
+    if name == Part::RENEWAL.0 && world.names.kind(node) == NodeKind::Client {
+        sink.error(site, "this lock does not renew in the background, so there is no part `renewal`");
+        return None;
+    }
+    let names: Vec<_> = parts.iter().map(|part| part.0).collect();
+    unknown_word(sink, site, "a part of this process", name, &names)
+}
+
+fn throttle(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let node = fields.need("node", |sink, node| world.names.one(sink, node, roles));
+    let (run, stop) = (fields.need("run", positive), fields.need("stop", positive));
+    Some(What::Throttle { node: node?, run: run?, stop: stop? })
+}
+
+fn step_clock(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let node = fields.need("node", |sink, node| {
+        let nodes = world.names.several(sink, node, roles)?;
+        reads_wall_clock(sink, node.site, &nodes, world)?;
+        Some(nodes)
+    });
+    let by = fields.need("by", |sink, node| {
+        let by = signed(sink, node)?;
+        if by == 0 {
+            sink.error(node.site, "a step of nothing is no step");
+            return None;
+        }
+        Some(by)
+    });
+    Some(What::StepClock { node: node?, by: by? })
+}
+
+fn clock_rate(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let node = fields.need("node", |sink, node| {
+        let nodes = world.names.several(sink, node, roles)?;
+        for of in &nodes {
+            let why = match world.names.kind(of) {
+                NodeKind::Resource => "the resource reads no clock",
+                NodeKind::Server if world.ttl == Some(None) => {
+                    "nothing expires on this lock's servers: `ttl` is \"none\""
+                }
+                _ => continue,
+            };
+            sink.error(node.site, format!("this can never apply: {why}"));
+            return None;
+        }
+        Some(nodes)
+    });
+    let rate = fields.need("ppm", ppm);
+    Some(What::ClockRate { node: node?, rate: rate? })
+}
+
+/// Whether anything on these nodes is counted on the wall clock.
+fn reads_wall_clock(sink: &Sink, site: Site, nodes: &[NodeRef], world: &World) -> Option<()> {
+    for node in nodes {
+        let why = match world.names.kind(node) {
+            // Every lock so far counts a client's lease on its monotonic clock.
+            NodeKind::Client => "a client counts its lease on its monotonic clock, which never steps",
+            NodeKind::Resource => "the resource reads no clock",
+            NodeKind::Server if world.ttl == Some(None) => "nothing expires on this lock's servers: `ttl` is \"none\"",
+            NodeKind::Server => continue,
+        };
+        sink.error(site, format!("this can never apply: {why}"));
+        return None;
+    }
+    Some(())
+}

@@ -1,0 +1,223 @@
+//! Moments and lengths: when a fault begins, how long it lasts, for what a script waits.
+//!
+//! * A fault begins `at` an instant (default `"0s"`), `when` a milestone is reached, or `every` so
+//!   often from `at` on, `times` times. At most one of them.
+//! * It lasts `for` a span, `until` an instant or a milestone, or to the end. An instant has no length,
+//!   and what happens `every` so often has a length of its own each time.
+//! * A milestone is `{ client, point, nth = 1, plus = "0s" }`; without `client`, the first to get there.
+//! * What lies at or after the horizon never happens, and is refused; so is a point that no script
+//!   reaches.
+
+use host::{Cue, Duration, Point, Span};
+use models::guard::Guard;
+use models::lock::Lock;
+use models::script::points;
+
+use super::error::Sink;
+use super::nodes::Names;
+use super::reader::{Fields, table, unknown_word, wrong_type};
+use super::steps::{Cues, Wanted};
+use super::tree::{Node, Site, Value};
+use super::uses::Uses;
+use super::value::{duration, positive, show, span, times};
+use crate::cell::{Lasts, Milestone, NodeRef, When};
+
+/// What the moments and the faults of a cell are checked against. What could not be read is `None`,
+/// and is no reason to find more wrong.
+pub(super) struct World {
+    pub(super) horizon: Option<Duration>,
+    pub(super) ttl: Option<Option<Duration>>,
+    pub(super) lock: Option<Lock>,
+    pub(super) guard: Option<Guard>,
+    pub(super) names: Names,
+    /// What each client's script can do.
+    pub(super) uses: Vec<(String, Uses)>,
+}
+
+impl World {
+    /// What that client's script can do; the holder may be any client.
+    pub(super) fn uses(&self, node: &NodeRef) -> Uses {
+        match node {
+            NodeRef::Holder => self.uses_of_all(),
+            NodeRef::Named(name) => {
+                self.uses.iter().find(|(client, _)| client == name).map_or(Uses::ANYTHING, |(_, uses)| *uses)
+            }
+        }
+    }
+
+    fn uses_of_all(&self) -> Uses {
+        if !self.names.knows_clients() {
+            return Uses::ANYTHING;
+        }
+        self.uses.iter().fold(Uses::default(), |all, (_, uses)| all.and(*uses))
+    }
+}
+
+/// The moments for which the scripts wait.
+pub(super) fn cues(sink: &Sink, world: &World, cues: &Cues<'_>) -> Vec<(Cue, When)> {
+    let moments = cues.wanted.iter().map(|wanted| match wanted {
+        Wanted::At(site, at) => in_time(sink, *site, *at, world).map(When::At),
+        Wanted::Milestone(node) => milestone(sink, node, world).map(When::Milestone),
+    });
+    let numbered = (0..).map(Cue).zip(moments);
+    numbered.filter_map(|(cue, when)| when.map(|when| (cue, when))).collect()
+}
+
+/// Reads `at`, `when`, `every` and `times` of a fault.
+pub(super) fn when(fields: &mut Fields<'_>, world: &World) -> Option<When> {
+    let sink = fields.sink;
+    let (at_entry, when_entry, every_entry) = (fields.get("at"), fields.get("when"), fields.get("every"));
+    let times_entry = fields.get("times");
+    let at = match at_entry {
+        Some(entry) => duration(sink, &entry.node).and_then(|at| in_time(sink, entry.node.site, at, world)),
+        None => Some(Duration::ZERO),
+    };
+    let every = every_entry.map(|entry| positive(sink, &entry.node));
+    let count = times_entry.map(|entry| times(sink, &entry.node));
+    let milestone = when_entry.map(|entry| milestone(sink, &entry.node, world));
+    for (entry, other) in [(at_entry, "at"), (every_entry, "every")] {
+        if let (Some(entry), Some(_)) = (entry, when_entry) {
+            sink.error(entry.site, format!("a fault begins once: `{other}` and `when` exclude each other"));
+            return None;
+        }
+    }
+    if let (Some(entry), None) = (times_entry, every_entry) {
+        sink.error(entry.site, "`times` says how often `every` strikes, and there is no `every`");
+        return None;
+    }
+    match (milestone, every) {
+        (Some(milestone), _) => milestone.map(When::Milestone),
+        (None, Some(every)) => {
+            let times = count.map_or(Some(None), |count| count.map(Some));
+            Some(When::Every { at: at?, every: every?, times: times? })
+        }
+        (None, None) => at.map(When::At),
+    }
+}
+
+/// What a kind of fault says about its length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    /// It happens at one instant.
+    None,
+    /// It has a length, and none at all would be no fault.
+    Positive,
+    /// It has a length, and none at all is one too: a process that restarts at once has lost its memory.
+    Any,
+    /// It has a length in which it waits for its message; it may strike again before it has met one.
+    Matching,
+}
+
+/// Reads `for` and `until` of a fault of the kind `what`, which begins at `when`.
+pub(super) fn lasts(
+    fields: &mut Fields<'_>,
+    what: &str,
+    length: Length,
+    when: Option<&When>,
+    world: &World,
+) -> Option<Lasts> {
+    let sink = fields.sink;
+    let (for_entry, until_entry) = (fields.get("for"), fields.get("until"));
+    if length == Length::None {
+        for entry in [for_entry, until_entry].into_iter().flatten() {
+            sink.error(entry.site, format!("`{what}` is an instant: it has no length"));
+        }
+        return (for_entry.is_none() && until_entry.is_none()).then_some(Lasts::Instant);
+    }
+    let recurs = matches!(when, Some(When::Every { .. }));
+    match (for_entry, until_entry) {
+        (Some(_), Some(entry)) => {
+            sink.error(entry.site, "a fault has one length: `for` and `until` exclude each other");
+            None
+        }
+        (Some(entry), None) => {
+            let lasts = span(sink, &entry.node)?;
+            if lasts == Span::Fixed(Duration::ZERO) && length != Length::Any {
+                sink.error(entry.node.site, "a fault that lasts no time does nothing");
+                return None;
+            }
+            Some(Lasts::For(lasts))
+        }
+        (None, Some(entry)) if recurs => {
+            sink.error(entry.site, "what happens `every` so often lasts `for` some time, each time");
+            None
+        }
+        (None, Some(entry)) => until(sink, &entry.node, when, world).map(Lasts::Until),
+        (None, None) if recurs && length != Length::Matching => {
+            sink.error(
+                fields.site,
+                "what happens `every` so often lasts `for` some time; without, the first lasts to the end",
+            );
+            None
+        }
+        (None, None) => Some(Lasts::ToTheEnd),
+    }
+}
+
+/// Reads an instant or a milestone at which a fault ends.
+fn until(sink: &Sink, node: &Node, when: Option<&When>, world: &World) -> Option<When> {
+    match node.value {
+        Value::Text(_) => {
+            let until = duration(sink, node)?;
+            if let Some(When::At(at)) = when
+                && until <= *at
+            {
+                sink.error(node.site, format!("this fault begins at {} and cannot end before", show(*at)));
+                return None;
+            }
+            Some(When::At(until))
+        }
+        Value::Table(_) => milestone(sink, node, world).map(When::Milestone),
+        _ => wrong_type(sink, node, "`until` is an instant or a milestone"),
+    }
+}
+
+/// Reads `{ client, point, nth, plus }`.
+fn milestone(sink: &Sink, node: &Node, world: &World) -> Option<Milestone> {
+    table(sink, node, "a milestone", |fields| {
+        let client = fields.maybe("client", |sink, node| world.names.client(sink, node));
+        let point = fields.need("point", |sink, node| point(sink, node, world).map(|point| (point, node.site)));
+        let nth = fields.or("nth", 1, times);
+        let plus = fields.or("plus", Duration::ZERO, |sink, node| {
+            duration(sink, node).and_then(|plus| in_time(sink, node.site, plus, world))
+        });
+        let (client, (point, site)) = (client?, point?);
+        reached(sink, site, client.as_deref(), point, world)?;
+        Some(Milestone { client, point, nth: nth?, plus: plus? })
+    })
+}
+
+fn point(sink: &Sink, node: &Node, world: &World) -> Option<Point> {
+    let Some(name) = node.as_text() else { return wrong_type(sink, node, "a point is named by a string") };
+    let own = world.lock.as_ref().map_or(&[][..], |lock| lock.facts().points);
+    if let Some(point) = points::ALL.iter().chain(own).find(|point| point.0 == name) {
+        return Some(*point);
+    }
+    if world.lock.is_none() && name.contains(':') {
+        // The lock that could not be read may have it.
+        return None;
+    }
+    let names: Vec<_> = points::ALL.iter().chain(own).map(|point| point.0).collect();
+    unknown_word(sink, node.site, "a point", name, &names)
+}
+
+fn reached(sink: &Sink, site: Site, client: Option<&str>, point: Point, world: &World) -> Option<()> {
+    let uses = client.map_or_else(|| world.uses_of_all(), |name| world.uses(&NodeRef::Named(name.to_owned())));
+    if uses.reaches(point, world.lock.as_ref(), world.guard) {
+        return Some(());
+    }
+    let who = client.map_or_else(|| "no client".to_owned(), |name| format!("client `{name}` never"));
+    let verb = if client.is_some() { "reaches" } else { "ever reaches" };
+    sink.error(site, format!("{who} {verb} the point `{}` in this cell", point.0));
+    None
+}
+
+fn in_time(sink: &Sink, site: Site, at: Duration, world: &World) -> Option<Duration> {
+    if let Some(horizon) = world.horizon
+        && at >= horizon
+    {
+        sink.error(site, format!("this never happens: the run ends at {}", show(horizon)));
+        return None;
+    }
+    Some(at)
+}

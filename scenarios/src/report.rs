@@ -1,0 +1,162 @@
+//! From runs and sweeps to what the reports are written from: names instead of numbers.
+
+use host::NodeId;
+use reports::trace::{TraceEvent, TraceFooter, TraceHeader, attempt_label};
+use reports::{CellReport, PropertyReport, Spread, StruckFault, SweepReport, hex};
+use spec::Property;
+
+use crate::cell::{Cell, Scenario};
+use crate::run::{Player, Run};
+use crate::sweep::{Overlaps, Standing, Tally};
+
+/// The version of the engine: with scenario and seed it makes a run.
+pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
+
+/// A scenario's sweep, cell by cell as they were played.
+#[must_use]
+pub fn sweep_report(scenario: &Scenario, cells: Vec<CellReport>) -> SweepReport {
+    SweepReport {
+        schema: reports::result::SCHEMA.to_owned(),
+        engine: ENGINE.to_owned(),
+        scenario: scenario.name.clone(),
+        as_expected: cells.iter().all(|cell| cell.as_expected),
+        cells,
+    }
+}
+
+/// One cell of a sweep.
+#[must_use]
+pub fn cell_report(cell: &Cell, lock: &str, tally: &Tally, trace: Option<String>) -> CellReport {
+    let property = |property: Property| {
+        let tally = tally.properties.get(&property)?;
+        let report = PropertyReport {
+            broken: tally.broken,
+            first_seed: tally.first_seed.map(|seed| seed.to_string()),
+            expected: tally.expected.name().to_owned(),
+            as_expected: tally.as_expected,
+        };
+        Some((property.name().to_owned(), report))
+    };
+    CellReport {
+        lock: lock.to_owned(),
+        params: cell.params.iter().cloned().collect(),
+        seeds: tally.seeds,
+        vacuous: tally.vacuous,
+        inconclusive: tally.inconclusive,
+        as_expected: tally.standing() == Standing::AsExpected,
+        properties: Property::ALL.into_iter().filter_map(property).collect(),
+        grant_overlap_ms: spread(&tally.grant_overlap),
+        belief_overlap_ms: spread(&tally.belief_overlap),
+        assumptions_broken: tally.assumptions_broken.iter().map(|(a, seeds)| (a.name().to_owned(), *seeds)).collect(),
+        vacuous_faults: tally.missed_faults.keys().cloned().collect(),
+        hash: hex(tally.hash),
+        trace,
+    }
+}
+
+fn spread(overlaps: &Overlaps) -> Spread {
+    Spread { max: overlaps.max_ms(), median: overlaps.median_ms() }
+}
+
+/// The whole trace of a recorded run, as the bytes of a `.jsonl` file.
+#[must_use]
+pub fn trace(scenario: &Scenario, cell: &Cell, lock: &str, set: &[String], run: &Run) -> String {
+    let names: Vec<String> = run.history.nodes.iter().map(|node| node.name.clone()).collect();
+    let faults: Vec<String> = cell.faults.iter().map(|fault| fault.name.clone()).collect();
+    let header = TraceHeader {
+        schema: reports::trace::SCHEMA.to_owned(),
+        engine: ENGINE.to_owned(),
+        scenario: scenario.name.clone(),
+        seed: run.seed.to_string(),
+        lock: lock.to_owned(),
+        params: cell.params.iter().cloned().collect(),
+        set: set.to_vec(),
+        nodes: names.clone(),
+        faults: faults.clone(),
+        unit: "ns".to_owned(),
+        source: scenario.text.to_string(),
+    };
+    let name = |node: NodeId| names[node.index()].clone();
+    let event = |(seq, record): (usize, &sim::Record)| TraceEvent {
+        seq: seq as u64,
+        t: record.at.as_nanos(),
+        node: name(record.node),
+        mono: record.mono.as_nanos(),
+        wall: record.wall.as_nanos().to_string(),
+        kind: record.kind.name().to_owned(),
+        peer: record.peer.map(name),
+        message: record.message,
+        attempt: record.attempt.map(|attempt| attempt_label(&names[attempt.client().index()], attempt)),
+        fault: record.fault.map(|fault| faults[fault].clone()),
+        digest: hex(record.digest),
+        what: record.text.clone(),
+    };
+    let events: Vec<TraceEvent> = run.records.iter().enumerate().map(event).collect();
+    let footer = TraceFooter::of(run.history.end, run.history.ending, run.hash, &run.judgement);
+    reports::trace::write(&header, &events, &footer)
+}
+
+/// The strikes of a run, by the names of its faults.
+#[must_use]
+pub fn struck_faults<'a>(cell: &'a Cell, player: &Player<'_>, run: &Run) -> Vec<StruckFault<'a>> {
+    let landed = player.landed_strikes(run);
+    let struck = |(strike, landed): (&sim::Strike, bool)| StruckFault {
+        name: &cell.faults[strike.fault].name,
+        what: cell.faults[strike.fault].what.name(),
+        nodes: strike.nodes.clone(),
+        from: strike.from,
+        until: strike.until,
+        landed,
+    };
+    run.strikes.iter().zip(landed).map(struck).collect()
+}
+
+/// The name of a trace's file: `redis-open-0.jsonl`.
+#[must_use]
+pub fn trace_file_name(cell: &Cell, lock: &str, seed: u64) -> String {
+    let mut name = lock.to_owned();
+    for (_, option) in &cell.params {
+        name.push('-');
+        name.push_str(option);
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    format!("{name}-{seed}.jsonl")
+}
+
+/// The command that plays one seed of a cell again. `scenario` is what the user called it.
+#[must_use]
+pub fn reproduce(scenario: &str, cell: &Cell, lock: &str, set: &[String], seed: u64) -> String {
+    let mut line = format!("fencepost scenario {} --lock {}", quoted(scenario), quoted(lock));
+    for (axis, option) in &cell.params {
+        line.push_str(&format!(" --cell {}", quoted(&format!("{axis}={option}"))));
+    }
+    for set in set {
+        line.push_str(&format!(" --set {}", quoted(set)));
+    }
+    // The last seed there is has no successor; nobody will miss it.
+    line.push_str(&format!(" --seeds {seed}..{}", seed.saturating_add(1)));
+    line
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn arguments_are_quoted_only_if_a_shell_would_change_them() {
+        assert_eq!(quoted("fault.gc.for=5s"), "fault.gc.for=5s");
+        assert_eq!(quoted("ttl=\"5s\""), "'ttl=\"5s\"'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

@@ -1,0 +1,196 @@
+//! One run: a cell and a seed, played, judged, and checked for faults that never landed.
+
+use std::collections::BTreeMap;
+
+use host::{Ending, NodeId, SimTime};
+use sim::{Bounds, Fault, Outcome, Record, Strike};
+use spec::{Entry, History, Judgement, NodeHistory, Note, Property, Verdict, judge};
+
+use crate::cell::Cell;
+use crate::contender::Contender;
+use crate::landed::Stays;
+use crate::world::World;
+
+/// A cell, ready to be played with any seed.
+pub struct Player<'c> {
+    cell: &'c Cell,
+    world: World<'c>,
+}
+
+impl std::fmt::Debug for Player<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Player").field("cell", &self.cell.params).finish_non_exhaustive()
+    }
+}
+
+/// What a run was.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// What happened.
+    pub history: History,
+    /// What is said of it. A property that held although a fault never landed is vacuous.
+    pub judgement: Judgement,
+    /// Every time a fault struck.
+    pub strikes: Vec<Strike>,
+    /// For each fault of the cell, whether it landed.
+    pub landed: Vec<bool>,
+    /// The trace hash.
+    pub hash: u64,
+    /// How many events there were.
+    pub events: u64,
+    /// How many of them reached a program or a service.
+    pub application_events: u64,
+    /// How often the code of a dead process tried to have an effect. None ever has one.
+    pub ignored_dead_effects: u32,
+    /// How many steps each node took.
+    pub steps: Vec<u32>,
+    /// Every event, if the run was recorded.
+    pub records: Vec<Record>,
+}
+
+impl<'c> Player<'c> {
+    /// Gets a cell ready, to be played by that lock.
+    #[must_use]
+    pub fn new(cell: &'c Cell, contender: &'c Contender) -> Self {
+        Self { cell, world: World::of(cell, contender) }
+    }
+
+    /// Plays one seed.
+    #[must_use]
+    pub fn play(&self, seed: u64) -> Run {
+        self.run(seed, false, &[])
+    }
+
+    /// Plays one seed with more faults than the cell has, at places for which scenario files have no
+    /// word: before a node's nth step. Whether those landed is for the caller to judge.
+    #[must_use]
+    pub fn play_with(&self, seed: u64, more: &[Fault]) -> Run {
+        self.run(seed, false, more)
+    }
+
+    /// The node of that name.
+    ///
+    /// # Panics
+    /// If the cell has none.
+    #[must_use]
+    pub fn node(&self, name: &str) -> NodeId {
+        self.world.nodes().named(name)
+    }
+
+    /// Plays one seed and keeps every event. The trace hash is the same.
+    #[must_use]
+    pub fn record(&self, seed: u64) -> Run {
+        self.run(seed, true, &[])
+    }
+
+    /// For each strike of a run, whether it hit something in use.
+    #[must_use]
+    pub fn landed_strikes(&self, run: &Run) -> Vec<bool> {
+        self.landings(&run.history, &run.strikes)
+    }
+
+    /// The names of the faults, in the order of their indices.
+    pub fn fault_names(&self) -> impl Iterator<Item = &str> {
+        self.cell.faults.iter().map(|fault| fault.name.as_str())
+    }
+
+    fn run(&self, seed: u64, recording: bool, more: &[Fault]) -> Run {
+        let sim = self.world.build(seed, recording, more);
+        let outcome = sim.run(Bounds { horizon: self.cell.horizon, events: EVENT_BUDGET });
+        let steps = outcome.nodes.iter().map(|node| node.steps).collect();
+        let Outcome { notes, nodes, strikes, end, ending, hash, events, application_events, .. } = outcome;
+        let history = history(notes, nodes, end, ending);
+        let mut judgement = judge(&history, &self.world.rules, &Property::ALL);
+        let landed = self.landed(&history, &strikes);
+        self.mark_vacuous(&mut judgement, &landed);
+        Run {
+            seed,
+            history,
+            judgement,
+            strikes,
+            landed,
+            hash,
+            events,
+            application_events,
+            ignored_dead_effects: outcome.ignored_dead_effects,
+            steps,
+            records: outcome.records,
+        }
+    }
+
+    fn landed(&self, history: &History, strikes: &[Strike]) -> Vec<bool> {
+        let mut landed = vec![false; self.cell.faults.len()];
+        for (strike, hit) in strikes.iter().zip(self.landings(history, strikes)) {
+            if let Some(landed) = landed.get_mut(strike.fault) {
+                *landed |= hit;
+            }
+        }
+        landed
+    }
+
+    /// For each strike, whether it hit something in use.
+    fn landings(&self, history: &History, strikes: &[Strike]) -> Vec<bool> {
+        if strikes.is_empty() {
+            return Vec::new();
+        }
+        let stays = Stays::of(history);
+        let hit = |strike: &Strike| {
+            let fault = self.cell.faults.get(strike.fault);
+            fault.is_some_and(|fault| stays.landed(&fault.what, strike, self.world.nodes(), history.end))
+        };
+        strikes.iter().map(hit).collect()
+    }
+
+    fn mark_vacuous(&self, judgement: &mut Judgement, landed: &[bool]) {
+        if landed.iter().all(|landed| *landed) {
+            return;
+        }
+        let missed: Vec<String> =
+            self.fault_names().zip(landed).filter(|(_, landed)| !**landed).map(|(name, _)| name.to_owned()).collect();
+        for verdict in judgement.verdicts.values_mut() {
+            if !matches!(verdict, Verdict::Broken(_)) {
+                *verdict = Verdict::Vacuous(missed.clone());
+            }
+        }
+    }
+}
+
+impl Run {
+    /// The first property that was broken, in true time; of equals, the first in the order of reports.
+    #[must_use]
+    pub fn first_broken(&self) -> Option<Property> {
+        let broken = |(property, verdict): (&Property, &Verdict)| match verdict {
+            Verdict::Broken(evidence) => Some((evidence.at, *property)),
+            _ => None,
+        };
+        self.judgement.verdicts.iter().filter_map(broken).min().map(|(_, property)| property)
+    }
+
+    /// The name of a node.
+    #[must_use]
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.history.nodes[node.index()].name
+    }
+
+    /// Which properties were broken.
+    #[must_use]
+    pub fn broken(&self) -> BTreeMap<Property, SimTime> {
+        let broken = |(property, verdict): (&Property, &Verdict)| match verdict {
+            Verdict::Broken(evidence) => Some((*property, evidence.at)),
+            _ => None,
+        };
+        self.judgement.verdicts.iter().filter_map(broken).collect()
+    }
+}
+
+fn history(notes: Vec<sim::Noted<Note>>, nodes: Vec<sim::NodeOutcome>, end: SimTime, ending: Ending) -> History {
+    let entries = notes.into_iter().map(|noted| Entry { at: noted.at, node: noted.node, note: noted.note });
+    let nodes =
+        nodes.into_iter().map(|node| NodeHistory { name: node.name, clocks: node.clocks, activity: node.activity });
+    History { entries: entries.collect(), nodes: nodes.collect(), end, ending }
+}
+
+/// A run of this many events is not a run of a lock any more, but a loop.
+const EVENT_BUDGET: u64 = 10_000_000;

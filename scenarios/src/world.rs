@@ -1,0 +1,304 @@
+//! From a cell to a world: nodes, links, faults and cues, every name resolved to a node.
+//!
+//! Nodes are numbered lock servers first, then the resource, then the clients. Their randomness is
+//! keyed by role and name, never by number: the same client draws the same against every lock.
+
+use std::rc::Rc;
+
+use host::{NodeId, Server, Span};
+use models::resource::Resource;
+use models::{Locks, redis};
+use sim::{Entity, Fault, Lasts, Link, MessageMatch, NodeSpec, ServiceFactory, Sim, Target, What, When};
+use spec::{LockName, Rules};
+
+use crate::cell::{self, Cell, NodeRef};
+use crate::contender::{Bench, Contender};
+
+/// A cell, ready to be built again for every seed.
+pub(crate) struct World<'c> {
+    cell: &'c Cell,
+    contender: &'c Contender,
+    nodes: Nodes,
+    bench: Bench,
+    scripts: Vec<Rc<models::script::Script>>,
+    specs: Vec<NodeSpec>,
+    links: Vec<(NodeId, NodeId, Span)>,
+    faults: Vec<Fault>,
+    cues: Vec<When>,
+    pub(crate) rules: Rules,
+}
+
+/// The nodes of a world, by role.
+#[derive(Clone, Debug)]
+pub(crate) struct Nodes {
+    names: Vec<String>,
+    pub(crate) servers: usize,
+}
+
+impl Nodes {
+    fn of(cell: &Cell) -> Self {
+        let facts = cell.lock.facts();
+        let mut names: Vec<String> = (1..=facts.servers).map(|i| format!("{}-{i}", facts.server_prefix)).collect();
+        let servers = names.len();
+        names.push(RESOURCE.to_owned());
+        names.extend(cell.clients.iter().map(|client| client.name.clone()));
+        Self { names, servers }
+    }
+
+    pub(crate) fn is_client(&self, node: NodeId) -> bool {
+        node.index() > self.servers
+    }
+
+    pub(crate) fn is_server(&self, node: NodeId) -> bool {
+        node.index() < self.servers
+    }
+
+    fn resource(&self) -> NodeId {
+        id(self.servers)
+    }
+
+    fn all_servers(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.servers).map(id)
+    }
+
+    fn clients(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (self.servers + 1..self.names.len()).map(id)
+    }
+
+    /// # Panics
+    /// If there is no node of that name: the loader has checked it.
+    pub(crate) fn named(&self, name: &str) -> NodeId {
+        let place = self.names.iter().position(|other| other == name);
+        id(place.expect("the loader refuses names of nodes that a cell does not have"))
+    }
+
+    /// The clients that a name means: the one, or all of a table with a count.
+    fn clients_named(&self, name: &str) -> Vec<NodeId> {
+        let prefix = format!("{name}-");
+        let is_meant = |node: &NodeId| {
+            let other = &self.names[node.index()];
+            other == name || other.strip_prefix(&prefix).is_some_and(|rest| rest.parse::<u32>().is_ok())
+        };
+        self.clients().filter(is_meant).collect()
+    }
+
+    fn entity(&self, node: NodeId) -> Entity {
+        let index = node.index();
+        if self.is_server(node) {
+            Entity::named(&format!("server/{}", index + 1))
+        } else if self.is_client(node) {
+            Entity::named(&format!("client/{}", self.names[index]))
+        } else {
+            Entity::named("resource")
+        }
+    }
+}
+
+impl<'c> World<'c> {
+    pub(crate) fn of(cell: &'c Cell, contender: &'c Contender) -> Self {
+        let nodes = Nodes::of(cell);
+        let bench = Bench {
+            redis: nodes.all_servers().map(Server::on).collect(),
+            lock: LockName::from(LOCK),
+            ttl: cell.ttl,
+            call_timeout: cell.network.call_timeout,
+        };
+        let lowering = Lowering { nodes: &nodes };
+        Self {
+            cell,
+            contender,
+            scripts: cell.clients.iter().map(|client| Rc::new(client.script.clone())).collect(),
+            specs: (0..nodes.names.len()).map(|index| spec(cell, &nodes, id(index))).collect(),
+            links: links(cell, &nodes),
+            faults: cell.faults.iter().map(|fault| lowering.fault(fault)).collect(),
+            cues: cell.cues.iter().map(|(_, when)| lowering.when(when)).collect(),
+            rules: rules(cell, &nodes),
+            nodes,
+            bench,
+        }
+    }
+
+    pub(crate) const fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// The world for one seed, with faults beside those of its cell.
+    pub(crate) fn build(&self, seed: u64, recording: bool, more: &[Fault]) -> Sim<Locks> {
+        let mut sim = Sim::new(seed, recording);
+        let mut specs = self.specs.iter().cloned();
+        for spec in specs.by_ref().take(self.nodes.servers) {
+            sim.service(spec, Box::new(|| Box::new(redis::Redis::default())));
+        }
+        if let Some(spec) = specs.next() {
+            let guard = self.cell.resource.guard;
+            let resource: ServiceFactory<Locks> = match self.contender.check() {
+                Some(check) => Box::new(move || Box::new(Resource::new(check.clone()))),
+                None => Box::new(move || Box::new(Resource::new(guard))),
+            };
+            sim.awaited_service(spec, resource);
+        }
+        let resource = Server::on(self.nodes.resource());
+        for (spec, script) in specs.zip(&self.scripts) {
+            sim.client(spec, self.contender.client(&self.bench, resource, Rc::clone(script)));
+        }
+        for (from, to, latency) in &self.links {
+            sim.latency(*from, *to, *latency);
+        }
+        for fault in self.faults.iter().chain(more) {
+            sim.fault(fault.clone());
+        }
+        for cue in &self.cues {
+            sim.cue(cue.clone());
+        }
+        sim
+    }
+}
+
+fn spec(cell: &Cell, nodes: &Nodes, node: NodeId) -> NodeSpec {
+    let name = nodes.names[node.index()].clone();
+    let settings = cell.nodes.get(&name).copied().unwrap_or_default();
+    NodeSpec { entity: nodes.entity(node), name, rate: settings.rate, wall_offset: settings.wall_offset }
+}
+
+fn links(cell: &Cell, nodes: &Nodes) -> Vec<(NodeId, NodeId, Span)> {
+    let mut links = Vec::new();
+    let mut both_ways = |one, other, latency| links.extend([(one, other, latency), (other, one, latency)]);
+    for client in nodes.clients() {
+        both_ways(client, nodes.resource(), cell.network.client_resource);
+        for server in nodes.all_servers() {
+            both_ways(client, server, cell.network.client_server);
+        }
+    }
+    for one in nodes.all_servers() {
+        for other in nodes.all_servers().filter(|other| *other > one) {
+            both_ways(one, other, cell.network.server_server);
+        }
+    }
+    links
+}
+
+fn rules(cell: &Cell, nodes: &Nodes) -> Rules {
+    let policies = nodes.clients().zip(&cell.clients).map(|(node, client)| (node, client.script.policy)).collect();
+    let needs = spec::Property::ALL.iter().map(|property| (*property, cell.lock.needs(*property).to_vec())).collect();
+    Rules {
+        quorum: 1,
+        policies,
+        needs,
+        ttl: cell.ttl,
+        rate_allowance: cell.ttl.map_or(host::Ppm::ZERO, |ttl| cell.lock.rate_allowance(ttl)),
+        authorities: nodes.all_servers().collect(),
+        resource_checks_tokens: cell.resource.guard.checks_tokens(),
+    }
+}
+
+/// Replaces names by nodes.
+struct Lowering<'n> {
+    nodes: &'n Nodes,
+}
+
+impl Lowering<'_> {
+    fn fault(&self, fault: &cell::Fault) -> Fault {
+        Fault {
+            entity: Entity::named(&format!("fault/{}", fault.name)),
+            what: self.what(&fault.what),
+            when: self.when(&fault.when),
+            lasts: match &fault.lasts {
+                cell::Lasts::Instant => Lasts::Instant,
+                cell::Lasts::For(span) => Lasts::For(*span),
+                cell::Lasts::Until(when) => Lasts::Until(self.when(when)),
+                cell::Lasts::ToTheEnd => Lasts::ToTheEnd,
+            },
+        }
+    }
+
+    fn what(&self, what: &cell::What) -> What {
+        match what {
+            cell::What::Pause(nodes) => What::Pause(self.targets(nodes)),
+            cell::What::MachineSleep(nodes) => What::MachineSleep(self.targets(nodes)),
+            cell::What::VmStop(nodes) => What::VmStop(self.targets(nodes)),
+            cell::What::Kill(nodes) => What::Kill(self.targets(nodes)),
+            cell::What::PowerOff(nodes) => What::PowerOff(self.targets(nodes)),
+            cell::What::Stall { node, part } => What::Stall(self.target(node), *part),
+            cell::What::Throttle { node, run, stop } => {
+                What::Throttle { target: self.target(node), run: *run, stop: *stop }
+            }
+            cell::What::StepClock { node, by } => What::StepClock(self.targets(node), *by),
+            cell::What::ClockRate { node, rate } => What::ClockRate(self.targets(node), *rate),
+            cell::What::Cut { link, held } => What::Cut(
+                self.links(link),
+                match held {
+                    cell::Held::Dropped => sim::Held::Dropped,
+                    cell::Held::Linger => sim::Held::Linger,
+                },
+            ),
+            cell::What::Slow { link, by } => What::Slow(self.links(link), *by),
+            cell::What::Reset(link) => What::Reset(self.links(link)),
+            cell::What::Drop(message) => What::Drop(self.message(message)),
+            cell::What::Delay { message, by } => What::Delay(self.message(message), *by),
+        }
+    }
+
+    fn when(&self, when: &cell::When) -> When {
+        match when {
+            cell::When::At(at) => When::At(*at),
+            cell::When::Every { at, every, times } => When::Every { at: *at, every: *every, times: *times },
+            cell::When::Milestone(milestone) => When::Milestone {
+                clients: milestone.client.as_ref().map_or_else(Vec::new, |name| self.nodes.clients_named(name)),
+                point: milestone.point,
+                nth: milestone.nth,
+                plus: milestone.plus,
+            },
+        }
+    }
+
+    fn message(&self, message: &cell::MessageMatch) -> MessageMatch {
+        MessageMatch {
+            direction: match message.direction {
+                cell::Direction::Request => sim::Direction::Request,
+                cell::Direction::Reply => sim::Direction::Reply,
+                cell::Direction::Push => sim::Direction::Push,
+            },
+            operation: message.operation,
+            clients: self.targets(&message.of),
+            server: message.server.as_ref().map(|server| self.target(server)),
+            nth: message.nth,
+        }
+    }
+
+    fn links(&self, link: &cell::Link) -> Vec<Link> {
+        match link {
+            cell::Link::OneWay { from, to } => self.one_way(from, to),
+            cell::Link::Between(one, other) => {
+                let mut links = self.one_way(one, other);
+                links.extend(self.one_way(other, one));
+                links
+            }
+        }
+    }
+
+    fn one_way(&self, from: &[NodeRef], to: &[NodeRef]) -> Vec<Link> {
+        let targets = self.targets(to);
+        let from_one = |from: Target| targets.iter().map(move |to| Link { from, to: *to });
+        self.targets(from).into_iter().flat_map(from_one).collect()
+    }
+
+    fn targets(&self, nodes: &[NodeRef]) -> Vec<Target> {
+        nodes.iter().map(|node| self.target(node)).collect()
+    }
+
+    fn target(&self, node: &NodeRef) -> Target {
+        match node {
+            NodeRef::Named(name) => Target::Node(self.nodes.named(name)),
+            NodeRef::Holder => Target::Reacher,
+        }
+    }
+}
+
+fn id(index: usize) -> NodeId {
+    NodeId::new(u16::try_from(index).expect("the loader refuses worlds of so many nodes"))
+}
+
+/// The guarded resource's node.
+const RESOURCE: &str = "resource";
+/// The name of the lock, as clients know it.
+const LOCK: &str = "orders";

@@ -1,0 +1,186 @@
+//! The command line's grammar.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use scenarios::language::Override;
+
+/// A deterministic simulator and fault-injection testbed for distributed locks.
+#[derive(Parser, Debug)]
+#[command(name = "fencepost", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Colour,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Play a scenario over many seeds and say whether it came out as expected
+    Scenario(ScenarioArgs),
+    /// List the scenarios that come with fencepost
+    List(ListArgs),
+    /// Show a scenario's file
+    Show {
+        /// A scenario's name
+        name: String,
+    },
+    /// Run a trace's run again and compare every event
+    Replay {
+        /// A trace (.jsonl)
+        trace: PathBuf,
+    },
+    /// Tell what happened in a trace: the story of its first violation, and the timeline
+    Explain {
+        /// A trace (.jsonl)
+        trace: PathBuf,
+    },
+    /// Print the JSON Schema of what fencepost writes
+    Schema {
+        /// Of which format
+        format: SchemaOf,
+    },
+    /// Check that runs depend on nothing but scenario and seed: threads, recording, repetition
+    VerifyDeterminism(VerifyArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ScenarioArgs {
+    /// A scenario's name, or a file (.toml)
+    pub(crate) scenario: String,
+    /// Only these locks
+    #[arg(long = "lock", value_name = "LOCK", value_delimiter = ',')]
+    pub(crate) locks: Vec<String>,
+    /// Only cells with this option of an axis of the matrix
+    #[arg(long = "cell", value_name = "AXIS=OPTION", value_parser = parse_cell)]
+    pub(crate) cells: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Where traces go
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub(crate) out: PathBuf,
+    /// For a person, or for a program
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// How many seeds (from 0), or which: A..B, B excluded. Default: what the scenario says
+    #[arg(long, value_name = "N|A..B", value_parser = parse_seeds)]
+    pub(crate) seeds: Option<Range<u64>>,
+    /// How many threads. Default: one for each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Set a parameter of the scenario: lock.redis.token=incr-in-script, fault.gc.for=5s
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    set: Vec<String>,
+}
+
+impl RunArgs {
+    /// The `--set` arguments, to be read with the scenario.
+    pub(crate) fn overrides(&self) -> Vec<Override> {
+        self.set.iter().map(Override::new).collect()
+    }
+
+    /// The `--set` arguments as they were given.
+    pub(crate) fn set(&self) -> &[String] {
+        &self.set
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// For a person, or for a program
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// Only scenarios whose name contains this
+    pub(crate) filter: Option<String>,
+    /// How many seeds of each cell
+    #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u64).range(1..=MOST_SEEDS))]
+    pub(crate) seeds: u64,
+    /// How many threads the parallel pass uses
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SchemaOf {
+    /// What `scenario --format json` prints
+    Result,
+    /// The JSON Lines files in `out/`
+    Trace,
+}
+
+fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
+    let number = |text: &str| {
+        let digits = text.trim().replace('_', "");
+        digits.parse::<u64>().map_err(|_| format!("`{text}` is not a whole number from 0 to {}", u64::MAX))
+    };
+    let seeds = match text.split_once("..") {
+        Some((from, to)) => number(from)?..number(to)?,
+        None => 0..number(text)?,
+    };
+    match seeds.end.checked_sub(seeds.start) {
+        None | Some(0) => Err("no seed lies in this range; B is excluded, so give A..B with A below B".to_owned()),
+        Some(count) if count > MOST_SEEDS => Err(format!("{count} seeds are more than {MOST_SEEDS}")),
+        Some(_) => Ok(seeds),
+    }
+}
+
+fn parse_cell(text: &str) -> Result<(String, String), String> {
+    let (axis, option) = text.split_once('=').ok_or("give an axis and its option, as in resource=open")?;
+    Ok((axis.to_owned(), option.to_owned()))
+}
+
+/// A sweep of more seeds than this would take days.
+const MOST_SEEDS: u64 = 1_000_000_000;
+
+const AFTER_HELP: &str = "\
+Examples:
+  fencepost scenario gc-pause                       the first thing to try
+  fencepost scenario gc-pause --seeds 42..43        one seed
+  fencepost scenario my-lock.toml --format json     your own scenario, for a program
+  fencepost replay out/gc-pause/redis-open-0.jsonl  the same run again, event by event
+
+Exit codes: 0 as expected, 1 differs, 2 usage or bad file, 3 inconclusive or vacuous,
+4 nothing selected, 5 replay diverged, 70 internal error, 74 cannot write, 130 interrupted.";
+
+#[cfg(test)]
+mod tests {
+    use super::parse_seeds;
+
+    #[test]
+    fn seeds_are_a_count_or_a_range_without_its_end() {
+        assert_eq!(parse_seeds("10"), Ok(0..10));
+        assert_eq!(parse_seeds("42..43"), Ok(42..43));
+        assert_eq!(parse_seeds("1_000"), Ok(0..1_000));
+    }
+
+    #[test]
+    fn no_seed_too_many_seeds_and_no_number_are_refused() {
+        for bad in ["0", "5..5", "6..5", "-1", "x", "1..", "..4", "18446744073709551616", "0..5000000000"] {
+            assert!(parse_seeds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! One verb a file, and what can go wrong with all of them.
+
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod replay;
+pub(crate) mod scenario;
+pub(crate) mod schema;
+pub(crate) mod show;
+pub(crate) mod verify;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fencepost::exit::Exit;
+use rayon::ThreadPool;
+use reports::TraceError;
+use scenarios::Scenario;
+use scenarios::catalogue::{self, UnknownScenario};
+use scenarios::language::{LoadErrors, Override, load};
+
+/// Why a command could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Scenario(#[from] LoadErrors),
+    #[error("{0}; `fencepost list` names them all, and a path ends in .toml")]
+    UnknownScenario(#[from] UnknownScenario),
+    #[error("cannot read {}: {error}", path.display())]
+    Read { path: PathBuf, error: io::Error },
+    #[error("cannot write {}: {error}; give another folder with --out", path.display())]
+    Write { path: PathBuf, error: io::Error },
+    #[error("cannot write results to standard output: {0}")]
+    Stdout(io::Error),
+    #[error("{}: {error}", path.display())]
+    Trace { path: PathBuf, error: TraceError },
+    #[error("{0}")]
+    NotThere(String),
+    #[error("{0}")]
+    NothingSelected(String),
+    #[error("cannot start {threads} threads: {error}")]
+    Threads { threads: u16, error: rayon::ThreadPoolBuildError },
+    #[error("{0}")]
+    Diverged(String),
+}
+
+impl Failure {
+    /// The exit code that goes with it.
+    pub(crate) const fn exit(&self) -> Exit {
+        match self {
+            Self::Scenario(_)
+            | Self::UnknownScenario(_)
+            | Self::Read { .. }
+            | Self::Trace { .. }
+            | Self::NotThere(_)
+            | Self::Threads { .. } => Exit::Usage,
+            Self::Write { .. } | Self::Stdout(_) => Exit::CannotWrite,
+            Self::NothingSelected(_) => Exit::NothingSelected,
+            Self::Diverged(_) => Exit::Diverged,
+        }
+    }
+}
+
+/// Reads a scenario: a file if it looks like one, else one of the catalogue's.
+pub(crate) fn load_scenario(name: &str, set: &[Override]) -> Result<Scenario, Failure> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1 {
+        let text = read(path)?;
+        return Ok(load(name, &text, set)?);
+    }
+    let entry = catalogue::find(name)?;
+    Ok(load(entry.file, entry.text, set)?)
+}
+
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })
+}
+
+/// The threads that play runs.
+pub(crate) fn pool(threads: Option<u16>) -> Result<ThreadPool, Failure> {
+    let mut builder = rayon::ThreadPoolBuilder::new();
+    if let Some(threads) = threads {
+        builder = builder.num_threads(threads.into());
+    }
+    builder.build().map_err(|error| Failure::Threads { threads: threads.unwrap_or(0), error })
+}

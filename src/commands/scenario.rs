@@ -1,0 +1,180 @@
+//! `scenario`: one scenario over many seeds, a table, the story of its first violation, traces.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use fencepost::exit::Exit;
+use reports::{CellReport, JudgedRun};
+use scenarios::report;
+use scenarios::sweep::{Standing, Tally};
+use scenarios::{Cell, Contender, Player, Progress, Run, Scenario, sweep};
+use spec::Property;
+
+use super::{Failure, load_scenario, pool};
+use crate::args::{Format, ScenarioArgs};
+use crate::output::{print, remark, width};
+use crate::{interrupt, progress};
+
+pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
+    let scenario = load_scenario(&args.scenario, &args.run.overrides())?;
+    let seeds = args.run.seeds.clone().unwrap_or(0..scenario.seeds);
+    let cells = selected(&scenario, args)?;
+    let played = play(&cells, &seeds, args.run.threads)?;
+    let show = Show { args, scenario: &scenario };
+    let mut reports = Vec::new();
+    let mut first = None;
+    for (cell, tally) in cells.iter().zip(&played) {
+        let (report, violation) = show.cell(cell, tally)?;
+        reports.push(report);
+        first = first.or(violation);
+    }
+    let report = report::sweep_report(&scenario, reports);
+    match args.format {
+        Format::Json => print(reports::to_json(&report))?,
+        Format::Text => {
+            print(format_args!("{}\n\n", scenario.title))?;
+            print(reports::table::table(&report, width()))?;
+            print(format_args!("\n{}\n", reports::table::summary(&report)))?;
+            for note in reports::table::notes(&report) {
+                print(format_args!("{note}\n"))?;
+            }
+            if let Some(violation) = &first {
+                show.violation(violation)?;
+            }
+        }
+    }
+    if played.len() < cells.len() {
+        remark(format_args!("interrupted: {} of {} cells were finished and are kept", played.len(), cells.len()));
+        return Ok(Exit::Interrupted);
+    }
+    Ok(exit(&played))
+}
+
+/// The cells that the arguments leave.
+fn selected<'s>(scenario: &'s Scenario, args: &ScenarioArgs) -> Result<Vec<&'s Cell>, Failure> {
+    for lock in &args.locks {
+        if !models::lock::LOCKS.iter().any(|facts| facts.name == lock) {
+            let known: Vec<_> = models::lock::LOCKS.iter().map(|facts| facts.name).collect();
+            return Err(Failure::NotThere(format!("unknown lock `{lock}`; there are: {}", known.join(", "))));
+        }
+    }
+    for (axis, option) in &args.cells {
+        let Some(known) = scenario.axes.iter().find(|known| known.name == *axis) else {
+            let names: Vec<_> = scenario.axes.iter().map(|axis| axis.name.as_str()).collect();
+            return Err(Failure::NotThere(format!(
+                "unknown axis `{axis}`; {} has: {}",
+                scenario.name,
+                names.join(", ")
+            )));
+        };
+        if !known.options.contains(option) {
+            let options = known.options.join(", ");
+            return Err(Failure::NotThere(format!("the axis `{axis}` has no option `{option}`; it has: {options}")));
+        }
+    }
+    let has_lock = |cell: &&Cell| args.locks.is_empty() || args.locks.iter().any(|lock| lock == cell.lock.facts().name);
+    let has_options = |cell: &&Cell| {
+        let has = |(axis, option): &(String, String)| {
+            axis == "lock" && option == cell.lock.facts().name || cell.params.contains(&(axis.clone(), option.clone()))
+        };
+        args.cells.iter().all(has)
+    };
+    let cells: Vec<&Cell> = scenario.cells.iter().filter(has_lock).filter(has_options).collect();
+    if cells.is_empty() {
+        return Err(Failure::NothingSelected(format!("no cell of {} is left by --lock and --cell", scenario.name)));
+    }
+    Ok(cells)
+}
+
+/// Plays the cells in order, those that are finished before somebody presses Ctrl-C.
+fn play(cells: &[&Cell], seeds: &Range<u64>, threads: Option<u16>) -> Result<Vec<Tally>, Failure> {
+    let progress = Arc::new(Progress::default());
+    interrupt::stops(&progress);
+    let pool = pool(threads)?;
+    let runs = (seeds.end - seeds.start).saturating_mul(cells.len() as u64);
+    let work = || {
+        let tally = |cell: &&Cell| sweep(cell, &Contender::built_in(&cell.lock), seeds.clone(), &progress);
+        cells.iter().map_while(tally).collect()
+    };
+    Ok(progress::watched(&pool, &progress, runs, work))
+}
+
+/// Of several, the gravest.
+fn exit(played: &[Tally]) -> Exit {
+    match played.iter().map(Tally::standing).max() {
+        Some(Standing::Differs) => Exit::Differs,
+        Some(Standing::Vacuous | Standing::Inconclusive) => Exit::Inconclusive,
+        Some(Standing::AsExpected) | None => Exit::AsExpected,
+    }
+}
+
+/// The first violation of a sweep, recorded.
+struct Violation<'c> {
+    cell: &'c Cell,
+    run: Run,
+    property: Property,
+    trace: String,
+}
+
+struct Show<'a> {
+    args: &'a ScenarioArgs,
+    scenario: &'a Scenario,
+}
+
+impl Show<'_> {
+    /// What is reported of a cell. Its first violation is played again, recorded, and written.
+    fn cell<'c>(&self, cell: &'c Cell, tally: &Tally) -> Result<(CellReport, Option<Violation<'c>>), Failure> {
+        let lock = cell.lock.facts().name;
+        let Some(seed) = tally.first_violation() else {
+            return Ok((report::cell_report(cell, lock, tally, None), None));
+        };
+        let contender = Contender::built_in(&cell.lock);
+        let player = Player::new(cell, &contender);
+        let run = player.record(seed);
+        assert_eq!(run.hash, player.play(seed).hash, "recording seed {seed} changed the run");
+        let text = report::trace(self.scenario, cell, lock, self.args.run.set(), &run);
+        let path = self.args.out.join(&self.scenario.name).join(report::trace_file_name(cell, lock, seed));
+        write(&path, &text)?;
+        let trace = path.display().to_string();
+        let report = report::cell_report(cell, lock, tally, Some(trace.clone()));
+        let property = run.first_broken().expect("this seed broke something");
+        Ok((report, Some(Violation { cell, run, property, trace })))
+    }
+
+    fn violation(&self, violation: &Violation<'_>) -> Result<(), Failure> {
+        let Violation { cell, run, property, trace } = violation;
+        let lock = cell.lock.facts().name;
+        let options: Vec<_> = cell.params.iter().map(|(axis, option)| format!("{axis} {option}")).collect();
+        let place = std::iter::once(lock.to_owned()).chain(options).collect::<Vec<_>>().join(", ");
+        print(format_args!("\nThe first violation ({place}, seed {}):\n\n", run.seed))?;
+        let contender = Contender::built_in(&cell.lock);
+        let faults = report::struck_faults(cell, &Player::new(cell, &contender), run);
+        let judged = JudgedRun {
+            history: &run.history,
+            judgement: &run.judgement,
+            faults: &faults,
+            lock,
+            resource: cell.resource.guard.name(),
+        };
+        for sentence in reports::story(&judged, *property) {
+            print(format_args!("{}\n", wrapped(&sentence)))?;
+        }
+        let again = report::reproduce(&self.args.scenario, cell, lock, self.args.run.set(), run.seed);
+        print(format_args!("\nreproduce: {again}\nreplay:    fencepost replay {trace}\n"))
+    }
+}
+
+/// A sentence as lines that fit the terminal, the first marked.
+fn wrapped(sentence: &str) -> String {
+    let options = textwrap::Options::new(width()).initial_indent("  • ").subsequent_indent("    ");
+    textwrap::fill(sentence, options)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::Write { path: path.to_owned(), error };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)
+}

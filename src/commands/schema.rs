@@ -1,0 +1,15 @@
+//! `schema`: the JSON Schema of what fencepost writes.
+
+use fencepost::exit::Exit;
+
+use super::Failure;
+use crate::args::SchemaOf;
+use crate::output::print;
+
+pub(crate) fn run(format: SchemaOf) -> Result<Exit, Failure> {
+    print(match format {
+        SchemaOf::Result => reports::result_schema(),
+        SchemaOf::Trace => reports::trace_schema(),
+    })?;
+    Ok(Exit::AsExpected)
+}

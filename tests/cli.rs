@@ -1,0 +1,364 @@
+//! The command line: exit codes, what goes where, and that bad input gets a clear error and no panic.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder of its own for each test.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn fencepost(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the program starts")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+        command.args(arguments).current_dir(self.0.path()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("the folder can be written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("the file is there")
+    }
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("it was not killed")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// It ended with that code, said this on stderr, and did not panic.
+fn refused(output: &Output, expected: i32, says: &[&str]) {
+    let stderr = err(output);
+    for words in says {
+        assert!(stderr.contains(words), "`{words}` is not in:\n{stderr}");
+    }
+    assert_eq!(code(output), expected, "{stderr}");
+    assert!(!stderr.contains("panicked") && !stderr.contains("internal error"), "{stderr}");
+}
+
+#[test]
+fn gc_pause_comes_out_as_expected_and_says_why() {
+    let desk = Desk::new();
+    let output = desk.fencepost(&["scenario", "gc-pause"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    let text = out(&output);
+    for words in ["1000/1000", "as expected: 2 of 2 cells", "reproduce: fencepost scenario gc-pause", "replay:"] {
+        assert!(text.contains(words), "`{words}` is not in:\n{text}");
+    }
+    assert_eq!(err(&output), "", "no progress without a terminal");
+    assert!(desk.path("out/gc-pause/redis-open-0.jsonl").exists());
+}
+
+#[test]
+fn json_is_all_there_is_on_stdout_and_is_the_same_on_any_number_of_threads() {
+    let desk = Desk::new();
+    let run = |threads: &str| {
+        let output =
+            desk.fencepost(&["scenario", "gc-pause", "--format", "json", "--seeds", "300", "--threads", threads]);
+        assert_eq!(code(&output), 0, "{}", err(&output));
+        out(&output)
+    };
+    let (one, two) = (run("1"), run("2"));
+    assert_eq!(one, two);
+    let json: serde_json::Value = serde_json::from_str(&one).expect("it is JSON");
+    assert_eq!(json["schema"], "fencepost.result/1");
+    let open = &json["cells"][0];
+    assert_eq!(open["params"]["resource"], "open");
+    assert_eq!(open["properties"]["effect-order"]["broken"], 300);
+    assert_eq!(open["properties"]["effect-order"]["first_seed"], "0");
+    assert_eq!(open["properties"]["grant-exclusion"]["broken"], 0);
+    assert_eq!(open["properties"]["rightful-accepted"]["broken"], 0);
+    let fenced = &json["cells"][1];
+    assert_eq!(fenced["properties"]["belief-exclusion"]["broken"], 300);
+    assert_eq!(fenced["properties"]["effect-order"]["broken"], 0);
+}
+
+#[test]
+fn the_reproduce_line_reproduces() {
+    let desk = Desk::new();
+    let text = out(&desk.fencepost(&["scenario", "gc-pause", "--seeds", "7..9"]));
+    let line = text.lines().find_map(|line| line.strip_prefix("reproduce: fencepost ")).expect("there is one");
+    let arguments: Vec<&str> = line.split(' ').collect();
+    let again = desk.fencepost(&arguments);
+    assert_eq!(code(&again), 0, "{}", err(&again));
+    assert!(out(&again).contains("seed 7"), "{}", out(&again));
+}
+
+#[test]
+fn every_trace_replays_and_an_edited_one_diverges() {
+    let desk = Desk::new();
+    for scenario in ["gc-pause", "write-delayed"] {
+        assert_eq!(code(&desk.fencepost(&["scenario", scenario, "--seeds", "3"])), 0);
+        let mut traces = 0;
+        for entry in fs::read_dir(desk.path("out").join(scenario)).expect("traces were written") {
+            let path = entry.expect("a file").path();
+            let replay = desk.fencepost(&["replay", &path.display().to_string()]);
+            assert_eq!(code(&replay), 0, "{}", err(&replay));
+            traces += 1;
+        }
+        assert!(traces > 1);
+    }
+    let trace = desk.read("out/gc-pause/redis-open-0.jsonl");
+    let lines: Vec<&str> = trace.lines().collect();
+    let (place, line) = lines.iter().enumerate().rfind(|(_, line)| line.contains("\"kind\":\"leave\"")).expect("one");
+    let digit = line.find("\"t\":").expect("a time") + 5;
+    let mut edited: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+    let was = &line[digit..=digit];
+    edited[place].replace_range(digit..=digit, if was == "1" { "2" } else { "1" });
+    desk.write("edited.jsonl", &(edited.join("\n") + "\n"));
+    refused(&desk.fencepost(&["replay", "edited.jsonl"]), 5, &[&format!("edited.jsonl:{}", place + 1)]);
+    refused(&desk.fencepost(&["explain", "edited.jsonl"]), 5, &["another course"]);
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_says_where() {
+    let desk = Desk::new();
+    desk.fencepost(&["scenario", "gc-pause", "--seeds", "1"]);
+    let trace = desk.read("out/gc-pause/redis-open-0.jsonl");
+    let lines: Vec<&str> = trace.lines().collect();
+    let cases: [(&str, String, &str); 6] = [
+        ("empty", String::new(), "empty.jsonl"),
+        ("truncated", lines[..lines.len() - 1].join("\n") + "\n", "truncated"),
+        ("half-a-line", trace[..trace.len() / 2].to_owned(), "half-a-line.jsonl"),
+        ("not-json", trace.replacen("{\"seq\":3", "{seq:3", 1), "5"),
+        ("no-trace", "{\"schema\":\"something.else/1\"}\n".to_owned(), "no-trace.jsonl"),
+        ("other-lock", trace.replacen("\"lock\":\"redis\"", "\"lock\":\"mine\"", 1), "mine"),
+    ];
+    for (name, text, says) in cases {
+        desk.write(&format!("{name}.jsonl"), &text);
+        refused(&desk.fencepost(&["replay", &format!("{name}.jsonl")]), 2, &[says]);
+        refused(&desk.fencepost(&["explain", &format!("{name}.jsonl")]), 2, &[says]);
+    }
+    refused(&desk.fencepost(&["replay", "nowhere.jsonl"]), 2, &["cannot read nowhere.jsonl"]);
+    let older = trace.replacen(&format!("\"engine\":\"{}\"", env!("CARGO_PKG_VERSION")), "\"engine\":\"0.0.1\"", 1);
+    desk.write("older.jsonl", &older);
+    refused(&desk.fencepost(&["replay", "older.jsonl"]), 5, &["0.0.1"]);
+}
+
+#[test]
+fn explain_tells_the_story_and_every_note() {
+    let desk = Desk::new();
+    desk.fencepost(&["scenario", "gc-pause", "--seeds", "1"]);
+    let output = desk.fencepost(&["explain", "out/gc-pause/redis-open-0.jsonl"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    for words in ["pause", "granted", "lease", "owned by"] {
+        assert!(out(&output).contains(words), "`{words}` is not in:\n{}", out(&output));
+    }
+}
+
+#[test]
+fn list_and_show_and_schema() {
+    let desk = Desk::new();
+    let list = out(&desk.fencepost(&["list"]));
+    assert!(list.contains("gc-pause") && list.contains("write-delayed"), "{list}");
+    let json: serde_json::Value =
+        serde_json::from_str(&out(&desk.fencepost(&["list", "--format", "json"]))).expect("it is JSON");
+    assert_eq!(json[0]["name"], "gc-pause");
+    let shown = out(&desk.fencepost(&["show", "gc-pause"]));
+    desk.write("mine.toml", &shown);
+    assert_eq!(code(&desk.fencepost(&["scenario", "mine.toml", "--seeds", "3"])), 0, "a shown file can be played");
+    for format in ["result", "trace"] {
+        let schema: serde_json::Value =
+            serde_json::from_str(&out(&desk.fencepost(&["schema", format]))).expect("it is JSON");
+        assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    }
+}
+
+#[test]
+fn verify_determinism_prints_hashes_that_repeat() {
+    let desk = Desk::new();
+    let run = || desk.fencepost(&["verify-determinism", "gc-pause", "--seeds", "40"]);
+    let (one, again) = (run(), run());
+    assert_eq!(code(&one), 0, "{}", err(&one));
+    assert_eq!(out(&one), out(&again));
+    assert_eq!(out(&one).lines().count(), 2);
+    refused(&desk.fencepost(&["verify-determinism", "nothing"]), 4, &["nothing"]);
+}
+
+#[test]
+fn what_differs_from_its_expectation_exits_1_and_says_what() {
+    let desk = Desk::new();
+    let output = desk.fencepost(&["scenario", "gc-pause", "--seeds", "3", "--set", "fault.gc.for=\"5s\""]);
+    // The pause ends before the lease does: nothing is broken, and the file says that much is.
+    assert_eq!(code(&output), 1, "{}", err(&output));
+    assert!(out(&output).contains("belief-exclusion"), "{}", out(&output));
+}
+
+#[test]
+fn a_fault_that_never_lands_is_vacuous_and_exits_3() {
+    let desk = Desk::new();
+    desk.write(
+        "vacuous.toml",
+        r#"
+        name = "vacuous"
+        title = "a pause when everything is over"
+        source = "own"
+        seeds = 5
+        lock = "redis"
+        [client.A]
+        [client.B]
+        do = [{ at = "20s" }, "acquire", "release"]
+        [fault.late]
+        pause = "A"
+        at = "10s"
+        for = "1s"
+        "#,
+    );
+    let output = desk.fencepost(&["scenario", "vacuous.toml"]);
+    assert_eq!(code(&output), 3, "{}{}", out(&output), err(&output));
+    assert!(out(&output).contains("late"), "{}", out(&output));
+}
+
+#[test]
+fn words_that_do_not_exist_get_a_suggestion_and_exit_2() {
+    let desk = Desk::new();
+    refused(&desk.fencepost(&["scenario", "gc-puase"]), 2, &["gc-puase", "gc-pause"]);
+    refused(&desk.fencepost(&["show", "gc-puase"]), 2, &["gc-pause"]);
+    refused(&desk.fencepost(&["scenario", "nowhere.toml"]), 2, &["cannot read nowhere.toml"]);
+    refused(&desk.fencepost(&["scenario", "gc-pause", "--lock", "redsi"]), 2, &["unknown lock `redsi`", "redis"]);
+    refused(&desk.fencepost(&["scenario", "gc-pause", "--cell", "resuorce=open"]), 2, &["resuorce", "resource"]);
+    refused(&desk.fencepost(&["scenario", "gc-pause", "--cell", "resource=closed"]), 2, &["closed", "fence_rw"]);
+    refused(&desk.fencepost(&["scneario"]), 2, &["scenario"]);
+}
+
+#[test]
+fn bad_seeds_and_threads_and_settings_exit_2() {
+    let desk = Desk::new();
+    for seeds in ["0", "5..5", "9..3", "-1", "many", "18446744073709551616"] {
+        refused(&desk.fencepost(&["scenario", "gc-pause", &format!("--seeds={seeds}")]), 2, &["--seeds"]);
+    }
+    refused(&desk.fencepost(&["scenario", "gc-pause", "--threads", "0"]), 2, &["--threads"]);
+    refused(&desk.fencepost(&["scenario", "gc-pause", "--set", "fault.gc.for"]), 2, &["--set"]);
+    refused(&desk.fencepost(&["scenario", "gc-pause", "--set", "fault.gc.for=\"15sec\""]), 2, &["sec"]);
+    refused(&desk.fencepost(&["scenario", "gc-pause", "--set", "fault.cg.for=\"15s\""]), 2, &["cg"]);
+}
+
+#[test]
+fn every_mistake_of_a_file_is_named_with_its_place_in_one_pass() {
+    let desk = Desk::new();
+    let text = desk.fencepost(&["show", "gc-pause"]);
+    let text = out(&text).replace("pause = \"holder\"", "puase = \"holder\"").replace("\"10s\"", "\"-10s\"");
+    desk.write("wrong.toml", &text);
+    let output = desk.fencepost(&["scenario", "wrong.toml"]);
+    refused(&output, 2, &["wrong.toml:", "puase", "pause", "-10s"]);
+    assert!(err(&output).matches("error").count() >= 2, "{}", err(&output));
+    desk.write("broken.toml", "name = \"x\ntitle = 3");
+    refused(&desk.fencepost(&["scenario", "broken.toml"]), 2, &["broken.toml:1"]);
+    desk.write("empty.toml", "");
+    refused(&desk.fencepost(&["scenario", "empty.toml"]), 2, &["name"]);
+    fs::write(desk.path("binary.toml"), [0xff, 0xfe, 0x00]).expect("written");
+    refused(&desk.fencepost(&["scenario", "binary.toml"]), 2, &["binary.toml"]);
+}
+
+#[test]
+fn results_that_cannot_be_written_exit_74() {
+    let desk = Desk::new();
+    desk.write("a-file", "in the way");
+    let output = desk.fencepost(&["scenario", "gc-pause", "--seeds", "2", "--out", "a-file"]);
+    refused(&output, 74, &["cannot write a-file", "--out"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_exits_74() {
+    let desk = Desk::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let output = desk.command(&["list"]).stdout(full).stderr(Stdio::piped()).spawn().expect("it starts");
+    let output = output.wait_with_output().expect("it ends");
+    refused(&output, 74, &["cannot write results to standard output"]);
+}
+
+#[test]
+fn a_closed_pipe_exits_74_without_a_panic() {
+    let desk = Desk::new();
+    let mut child =
+        desk.command(&["show", "gc-pause"]).stdout(closed_pipe()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stderr = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(74), "{stderr}");
+    assert!(stderr.contains("standard output") && !stderr.contains("panicked"), "{stderr}");
+}
+
+/// The writing end of a pipe that nobody reads any more.
+fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_keeps_finished_cells_and_exits_130() {
+    let desk = Desk::new();
+    // The first cell takes a moment, the second for ever.
+    desk.write(
+        "long.toml",
+        r#"
+        name = "long"
+        title = "one short cell, one long"
+        source = "own"
+        seeds = 400
+        horizon = "10h"
+        lock = "redis"
+        [client.worker]
+        count = 2
+        [matrix.length]
+        a-short = { client.worker.rounds = 1 }
+        b-long = { client.worker.rounds = "forever" }
+        "#,
+    );
+    let mut child = desk
+        .command(&["scenario", "long.toml", "--format", "json", "--threads", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // It works until it is told to stop; when exactly it is told does not matter.
+    wait_until_busy(child.id());
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(told.success());
+    let mut stdout = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("text");
+    let mut stderr = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{stderr}");
+    assert!(stderr.contains("1 of 2 cells"), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("what is finished is whole");
+    assert_eq!(json["cells"].as_array().map(Vec::len), Some(1));
+}
+
+/// Waits until the process has used enough processor time to be past its first cell.
+#[cfg(unix)]
+fn wait_until_busy(process: u32) {
+    loop {
+        let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).expect("it lives");
+        let ticks: u64 =
+            stat.rsplit(')').next().and_then(|rest| rest.split(' ').nth(12)?.parse().ok()).expect("a number");
+        if ticks > 100 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,162 @@
+//! Broken locks and broken resources, one for each property: each must be found out, or the property
+//! checks nothing. Beside each stands what was broken, working.
+
+use fencepost::redis::{Command, Reply, Value};
+use fencepost::{
+    Acquired, Authorities, Bench, CellVerdict, Check, Connection, Duration, Guard, Lease, Op, Property, Purpose,
+    Recipe, RedisHost, Release, Ruling, Token, Trial,
+};
+
+/// Two clients take turns for 12 s; each works for as long as its lease allows.
+const TURNS: &str = r#"
+name = "turns"
+title = "two clients use their leases to the end"
+source = "own"
+horizon = "40s"
+lock = "redis"
+resource = "fence_rw"
+[client.worker]
+count = 2
+rounds = 3
+do = ["acquire", "read", { sleep = "50ms" }, "write", { sleep = "5s" }, "read", "write", "release"]
+"#;
+
+/// As `gc-pause`, but with a resource that checks tokens.
+const PAUSED: &str = r#"
+name = "paused"
+title = "a pause outlives the lease"
+source = "own"
+horizon = "60s"
+lock = "redis"
+resource = "fence_rw"
+[client.worker]
+count = 2
+[fault.gc]
+pause = "holder"
+when = { point = "about-to-write" }
+for = "15s"
+[[expect]]
+always = ["belief-exclusion"]
+because = "no resource repairs a belief"
+"#;
+
+/// The lock of the catalogue with one thing wrong.
+#[derive(Clone)]
+struct Mutant {
+    bench: Bench,
+    fault: Wrong,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    Nothing,
+    /// A refusal is taken for a grant.
+    TakesNoForYes,
+    /// It promises twice what the server was told.
+    PromisesTwice,
+    /// Its tokens are drawn at random.
+    ShufflesTokens,
+}
+
+const TTL: Duration = Duration::from_secs(10);
+
+impl<H: RedisHost> Recipe<H> for Mutant {
+    type Proof = Value;
+
+    async fn acquire(&self, host: &H) -> Acquired<Value> {
+        let value = Value::from(host.random(Purpose::Recipe).to_string().as_bytes());
+        let start = host.monotonic();
+        let px = Some(TTL.as_millis() as i64);
+        let (key, counter) = (self.bench.lock, "counter".into());
+        let command = Command::LockWithToken { key, value: value.clone(), px, counter };
+        let Ok(redis) = host.connect(self.bench.redis[0], self.bench.call_timeout).await else {
+            return Acquired::Failed;
+        };
+        let token = match redis.call(command, self.bench.call_timeout).await {
+            Ok(Reply::Int(token)) => token.cast_unsigned(),
+            Ok(_) if self.fault == Wrong::TakesNoForYes => 1_000,
+            Ok(_) => return Acquired::Denied,
+            Err(_) => return Acquired::Failed,
+        };
+        let token = if self.fault == Wrong::ShufflesTokens { host.random(Purpose::Recipe) } else { token };
+        let promised = if self.fault == Wrong::PromisesTwice { TTL * 2 } else { TTL - Duration::from_millis(102) };
+        Acquired::Granted(Lease {
+            proof: value,
+            token: Some(Token(token)),
+            until: Some(start + promised),
+            counted: Authorities::one(self.bench.redis[0].node()),
+        })
+    }
+
+    async fn release(&self, host: &H, lease: &Lease<Value>) -> Release {
+        let Ok(redis) = host.connect(self.bench.redis[0], self.bench.call_timeout).await else {
+            return Release::Refused;
+        };
+        let command = Command::CompareAndDelete { key: self.bench.lock, value: lease.proof.clone() };
+        match redis.call(command, self.bench.call_timeout).await {
+            Ok(Reply::Int(1)) => Release::Confirmed,
+            _ => Release::Refused,
+        }
+    }
+}
+
+/// In how many of 20 seeds each property was broken.
+fn broken(scenario: &str, fault: Wrong, check: fn(&Op, Option<Token>) -> Ruling) -> [u64; 5] {
+    let trial = Trial::of_text(scenario).expect("it is a scenario").check(check);
+    let verdict = trial.lock("mutant", move |bench| Mutant { bench: bench.clone(), fault }).seeds(0..20).run();
+    let cell: &CellVerdict = verdict.cell(&[]);
+    assert_eq!(cell.vacuous(), 0);
+    Property::ALL.map(|property| cell.broken(property))
+}
+
+fn fence_rw(op: &Op, barrier: Option<Token>) -> Ruling {
+    Guard::FenceRw.judge(op, barrier)
+}
+
+fn open(op: &Op, barrier: Option<Token>) -> Ruling {
+    Guard::Open.judge(op, barrier)
+}
+
+/// The fencepost error: a token must be above the highest seen.
+fn strict(op: &Op, barrier: Option<Token>) -> Ruling {
+    if op.token() > barrier { Ruling::Accept { barrier: op.token() } } else { Ruling::Refuse }
+}
+
+#[test]
+fn what_is_not_broken_breaks_nothing_but_a_belief() {
+    assert_eq!(broken(TURNS, Wrong::Nothing, fence_rw), [0, 0, 0, 0, 0]);
+    assert_eq!(broken(PAUSED, Wrong::Nothing, fence_rw), [0, 20, 0, 0, 0]);
+}
+
+#[test]
+fn a_lock_that_takes_no_for_yes_breaks_grant_exclusion_and_belief_exclusion() {
+    let [grant, belief, ..] = broken(TURNS, Wrong::TakesNoForYes, fence_rw);
+    assert_eq!((grant, belief), (20, 20));
+}
+
+#[test]
+fn a_lock_that_promises_more_than_it_has_breaks_grant_exclusion() {
+    // Its holder is paused for 15 s of a promised 20; the key is gone after 10.
+    let [grant, belief, order, update, _] = broken(PAUSED, Wrong::PromisesTwice, open);
+    assert_eq!((grant, belief, order, update), (20, 20, 20, 20));
+}
+
+#[test]
+fn a_resource_that_checks_nothing_breaks_effect_order_and_no_lost_update() {
+    assert_eq!(broken(PAUSED, Wrong::Nothing, open), [0, 20, 20, 20, 0]);
+}
+
+#[test]
+fn shuffled_tokens_refuse_a_rightful_holder() {
+    let [grant, _, order, _, rightful] = broken(PAUSED, Wrong::ShufflesTokens, fence_rw);
+    assert_eq!(grant, 0, "the lock itself is sound");
+    // The first holder's read has raised the barrier before its pause. Of two tokens in random order the
+    // second is the smaller in half of all seeds, and then its rightful holder is refused.
+    assert!((4..=16).contains(&rightful), "{rightful} of 20");
+    assert_eq!(order, 0, "nothing of the newer holder was applied for the older to come after");
+}
+
+#[test]
+fn a_resource_with_the_fencepost_error_refuses_a_rightful_holder() {
+    assert_eq!(broken(TURNS, Wrong::Nothing, strict), [0, 0, 0, 0, 20]);
+}
