@@ -320,7 +320,7 @@ fn ctrl_c_keeps_finished_cells_and_exits_130() {
         title = "one short cell, one long"
         source = "own"
         seeds = 400
-        horizon = "10h"
+        horizon = "20min"
         lock = "redis"
         [client.worker]
         count = 2

@@ -59,7 +59,7 @@ pub struct Cell {
     pub nodes: BTreeMap<String, NodeSettings>,
     /// The guarded resource.
     pub resource: Resource,
-    /// The clients, in the order of their names.
+    /// The clients, in the order of their tables' names and then of their numbers.
     pub clients: Vec<Client>,
     /// The instants for which scripts wait; a script's `Await` holds the index.
     pub cues: Vec<(Cue, When)>,

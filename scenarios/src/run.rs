@@ -193,4 +193,4 @@ fn history(notes: Vec<sim::Noted<Note>>, nodes: Vec<sim::NodeOutcome>, end: SimT
 }
 
 /// A run of this many events is not a run of a lock any more, but a loop.
-const EVENT_BUDGET: u64 = 10_000_000;
+const EVENT_BUDGET: u64 = 5_000_000;

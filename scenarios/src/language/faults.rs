@@ -9,8 +9,8 @@ use super::nodes::Roles;
 use super::reader::{Fields, table, wrong_type};
 use super::suggest::expected;
 use super::tree::{Entry, Value};
-use super::value::truth;
-use super::what::{WHATS, what};
+use super::value::{is_name, truth};
+use super::what::{Kind, WHATS, what};
 use super::when::{World, lasts, when};
 use crate::cell::Fault;
 
@@ -43,7 +43,7 @@ pub(super) fn faults(fields: &mut Fields<'_>, world: &World) -> Vec<Fault> {
 }
 
 fn fault(sink: &Sink, entry: &Entry, world: &World) -> Option<Fault> {
-    if !super::value::is_name(&entry.key) {
+    if !is_name(&entry.key) {
         sink.error(entry.site, format!("`{}` is no name for a fault: letters, digits, `-` and `_`", entry.key));
         return None;
     }
@@ -71,7 +71,7 @@ fn fault(sink: &Sink, entry: &Entry, world: &World) -> Option<Fault> {
 }
 
 /// The one thing that the fault does.
-fn only_what<'t>(fields: &mut Fields<'t>, fault: &Entry) -> Option<(&'static super::what::Kind, &'t Entry)> {
+fn only_what<'t>(fields: &mut Fields<'t>, fault: &Entry) -> Option<(&'static Kind, &'t Entry)> {
     let sink = fields.sink;
     let present: Vec<_> = WHATS.iter().filter_map(|kind| fields.get(kind.name).map(|entry| (kind, entry))).collect();
     fields.not_yet(&NOT_YET)?;

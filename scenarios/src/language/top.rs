@@ -18,7 +18,7 @@ use super::faults::faults;
 use super::lock::{lock, resource, ttl};
 use super::nodes::{Names, Roles};
 use super::parameter::NOT_YET;
-use super::reader::{Fields, fields, list, table, wrong_type};
+use super::reader::{Fields, fields as fields_of, list, table, wrong_type};
 use super::steps::Cues;
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive, ppm, signed, span, text};
@@ -42,7 +42,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Reads a whole file as one cell, without its expectations. If it gives `None`, the sink has the
 /// reasons.
 pub(super) fn cell(sink: &Sink, file: &Table) -> Option<(Header, Cell)> {
-    fields(sink, Site::FILE, file, |fields| {
+    fields_of(sink, Site::FILE, file, |fields| {
         let header = header(fields);
         for of_the_file in ["matrix", "expect"] {
             fields.get(of_the_file);
@@ -135,7 +135,7 @@ fn network(fields: &mut Fields<'_>) -> Option<Network> {
     let (sink, site) = (fields.sink, fields.site);
     match fields.get("network") {
         Some(entry) => table(sink, &entry.node, "`network`", read),
-        None => super::reader::fields(sink, site, Table::EMPTY, read),
+        None => fields_of(sink, site, Table::EMPTY, read),
     }
 }
 

@@ -19,7 +19,7 @@ use super::link::{cut, reset, slow};
 use super::message::{delay, drop};
 use super::nodes::{Kind as NodeKind, Roles};
 use super::reader::{Fields, table, unknown_word, wrong_type};
-use super::tree::{Entry, Node, Site};
+use super::tree::{Entry, Node, Site, Value};
 use super::value::{positive, ppm, signed};
 use super::when::{Length, World};
 use crate::cell::{NodeRef, What};
@@ -92,7 +92,7 @@ fn stall(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> 
         );
         return None;
     };
-    let of = Node { site: node.site, value: super::tree::Value::Text(of.to_owned()) };
+    let of = Node { site: node.site, value: Value::Text(of.to_owned()) };
     let of = world.names.one(sink, &of, roles)?;
     let part = part_of(sink, node.site, &of, part, world)?;
     Some(What::Stall { node: of, part })

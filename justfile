@@ -1,0 +1,27 @@
+# Daily commands; `just --list` names them all.
+
+# What the gate runs
+check:
+    .ci/run
+
+# Formatting, clippy, documentation
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo doc --workspace --no-deps --config 'build.rustdocflags=["-D", "warnings"]'
+
+# All tests
+test:
+    cargo test
+
+# Play a scenario: just scenario gc-pause
+scenario *ARGS:
+    cargo run -- scenario {{ARGS}}
+
+# The same bytes on any thread count, build profile and process
+determinism:
+    .ci/determinism
+
+# Seeds a second and ns an event, as ratios to a plain loop
+bench:
+    cargo bench
