@@ -10,8 +10,6 @@
 //! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's |
 //! | cut, slow, reset, drop, delay | a message met it |
 
-use std::collections::BTreeMap;
-
 use host::{AttemptId, NodeId, SimTime};
 use sim::Strike;
 use spec::{History, Note};
@@ -22,6 +20,7 @@ use crate::world::Nodes;
 /// When an attempt was open, and what it touched.
 #[derive(Clone, Debug)]
 struct Stay {
+    attempt: AttemptId,
     from: SimTime,
     /// `None`: it never ended.
     to: Option<SimTime>,
@@ -30,17 +29,17 @@ struct Stay {
     /// When the client ceased to believe.
     ended: Option<SimTime>,
     /// The nodes that served it, and from when on.
-    served: BTreeMap<NodeId, SimTime>,
+    served: Vec<(NodeId, SimTime)>,
     /// The servers that took it for the owner, from when until when.
     owned: Vec<(NodeId, SimTime, Option<SimTime>)>,
 }
 
-/// Every attempt of a run.
-pub(crate) struct Stays(BTreeMap<AttemptId, Stay>);
+/// Every attempt of a run, in the order in which they began.
+pub(crate) struct Stays(Vec<Stay>);
 
 impl Stays {
     pub(crate) fn of(history: &History) -> Self {
-        let mut stays = Self(BTreeMap::new());
+        let mut stays = Self(Vec::new());
         for entry in &history.entries {
             stays.take(entry.at, entry.node, &entry.note);
         }
@@ -50,9 +49,9 @@ impl Stays {
     fn take(&mut self, at: SimTime, node: NodeId, note: &Note) {
         match note {
             Note::Attempting { attempt, .. } => {
-                let stay =
-                    Stay { from: at, to: None, granted: None, ended: None, served: BTreeMap::new(), owned: Vec::new() };
-                self.0.insert(*attempt, stay);
+                let attempt = *attempt;
+                let (served, owned) = (Vec::new(), Vec::new());
+                self.0.push(Stay { attempt, from: at, to: None, granted: None, ended: None, served, owned });
             }
             Note::Denied { attempt }
             | Note::Failed { attempt }
@@ -71,7 +70,7 @@ impl Stays {
     }
 
     fn owner(&mut self, at: SimTime, authority: NodeId, owner: Option<AttemptId>) {
-        for stay in self.0.values_mut() {
+        for stay in &mut self.0 {
             for (server, _, until) in &mut stay.owned {
                 if *server == authority && until.is_none() {
                     *until = Some(at);
@@ -87,7 +86,8 @@ impl Stays {
     }
 
     fn with(&mut self, attempt: AttemptId, change: impl FnOnce(&mut Stay)) {
-        if let Some(stay) = self.0.get_mut(&attempt) {
+        // Most notes are about one of the last attempts.
+        if let Some(stay) = self.0.iter_mut().rfind(|stay| stay.attempt == attempt) {
             change(stay);
         }
     }
@@ -124,12 +124,15 @@ impl Stays {
     }
 
     fn is_served(&self, server: NodeId, span: (SimTime, SimTime)) -> bool {
-        let serves = |stay: &Stay| stay.served.get(&server).is_some_and(|since| meet(span, (*since, stay.to)));
-        self.0.values().any(serves)
+        let serves = |stay: &Stay| {
+            let mut served = stay.served.iter();
+            served.any(|(node, since)| *node == server && meet(span, (*since, stay.to)))
+        };
+        self.0.iter().any(serves)
     }
 
     fn lease_is_live(&self, server: NodeId, span: (SimTime, SimTime)) -> bool {
-        let mut owned = self.0.values().flat_map(|stay| &stay.owned);
+        let mut owned = self.0.iter().flat_map(|stay| &stay.owned);
         owned.any(|(authority, from, to)| *authority == server && meet(span, (*from, *to)))
     }
 
@@ -138,13 +141,15 @@ impl Stays {
     }
 
     fn of_client(&self, client: NodeId) -> impl Iterator<Item = &Stay> {
-        self.0.iter().filter(move |(attempt, _)| attempt.client() == client).map(|(_, stay)| stay)
+        self.0.iter().filter(move |stay| stay.attempt.client() == client)
     }
 }
 
 impl Stay {
     fn serve(&mut self, node: NodeId, at: SimTime) {
-        self.served.entry(node).or_insert(at);
+        if !self.served.iter().any(|(other, _)| *other == node) {
+            self.served.push((node, at));
+        }
     }
 }
 

@@ -72,16 +72,6 @@ impl Nodes {
         id(place.expect("the loader refuses names of nodes that a cell does not have"))
     }
 
-    /// The clients that a name means: the one, or all of a table with a count.
-    fn clients_named(&self, name: &str) -> Vec<NodeId> {
-        let prefix = format!("{name}-");
-        let is_meant = |node: &NodeId| {
-            let other = &self.names[node.index()];
-            other == name || other.strip_prefix(&prefix).is_some_and(|rest| rest.parse::<u32>().is_ok())
-        };
-        self.clients().filter(is_meant).collect()
-    }
-
     fn entity(&self, node: NodeId) -> Entity {
         let index = node.index();
         if self.is_server(node) {
@@ -243,7 +233,7 @@ impl Lowering<'_> {
             cell::When::At(at) => When::At(*at),
             cell::When::Every { at, every, times } => When::Every { at: *at, every: *every, times: *times },
             cell::When::Milestone(milestone) => When::Milestone {
-                clients: milestone.client.as_ref().map_or_else(Vec::new, |name| self.nodes.clients_named(name)),
+                clients: milestone.client.iter().map(|name| self.nodes.named(name)).collect(),
                 point: milestone.point,
                 nth: milestone.nth,
                 plus: milestone.plus,

@@ -1,0 +1,43 @@
+//! What the README shows is what happens.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use fencepost::Trial;
+
+fn readme() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("there is one")
+}
+
+/// The blocks of that language.
+fn blocks(language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    let text = readme();
+    text.split(fence.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn the_output_of_the_first_command_is_as_shown() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+        .args(["scenario", "gc-pause"])
+        .current_dir(folder.path())
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("it starts");
+    let printed = String::from_utf8(output.stdout).expect("it is text");
+    assert!(blocks("text").iter().any(|block| *block == printed), "the README does not show this:\n{printed}");
+}
+
+#[test]
+fn the_scenario_comes_out_as_it_says() {
+    let scenarios = blocks("toml");
+    assert_eq!(scenarios.len(), 1);
+    for text in scenarios {
+        let verdict = Trial::of_text(&text).expect("it can be understood").seeds(0..200).run();
+        for cell in verdict.cells() {
+            assert_eq!((cell.vacuous(), cell.differences()), (0, &[][..]));
+        }
+    }
+}
