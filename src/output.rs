@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::Write;
 use std::panic::PanicHookInfo;
 
+use anstyle::{AnsiColor, Effects, Style};
+
 use crate::args::Colour;
 use crate::commands::Failure;
 
@@ -30,10 +32,42 @@ pub(crate) fn remark(text: impl Display) {
 
 /// Says what went wrong.
 pub(crate) fn complain(failure: &Failure) {
-    let text = failure.to_string();
-    // The loader's findings begin with `error:` each.
-    let text = text.trim_end();
-    if text.starts_with("error") { remark(text) } else { remark(format_args!("error: {text}")) }
+    match failure {
+        // The loader draws its findings itself, each an error of its own.
+        Failure::Scenario(errors) => remark(errors.coloured()),
+        other => remark(format_args!("{ERROR}error{ERROR:#}: {other}")),
+    }
+}
+
+/// A paragraph as lines that fit the terminal.
+pub(crate) fn filled(paragraph: &str) -> String {
+    wrapped(paragraph, width(), "", "")
+}
+
+/// Sentences as lines that fit the terminal, the first of each marked; a newline ends each line.
+pub(crate) fn points(sentences: &[String]) -> String {
+    sentences.iter().map(|sentence| wrapped(sentence, width(), "  • ", "    ") + "\n").collect()
+}
+
+/// A name and what it stands for, which begins in that column; a newline ends each line.
+pub(crate) fn definition(name: &str, column: usize, what: &str) -> String {
+    wrapped(what, width(), &format!("{name:column$}"), &" ".repeat(column)) + "\n"
+}
+
+/// Text as lines of that width: `first` before the first of them, `others` before the others. Neither a
+/// word is broken (`no-lost-update` is one, and so is a path), nor is a figure parted from its unit.
+fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
+    let is_unit = |word: &str| word.trim_end_matches(|c: char| c.is_ascii_punctuation()) == "s";
+    let mut whole = String::new();
+    for word in text.split(' ') {
+        if !whole.is_empty() {
+            whole.push(if is_unit(word) { UNBROKEN } else { ' ' });
+        }
+        whole.push_str(word);
+    }
+    let options = textwrap::Options::new(width).initial_indent(first).subsequent_indent(others);
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation).break_words(false);
+    textwrap::fill(&whole, options).replace(UNBROKEN, " ")
 }
 
 /// How many columns a person has: those of the terminal, or 100.
@@ -55,5 +89,25 @@ pub(crate) fn explain_panics() {
     }));
 }
 
+/// As `errors.coloured()` has it.
+const ERROR: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD);
 const NARROWEST: usize = 40;
 const WITHOUT_TERMINAL: usize = 100;
+/// A space at which no line ends.
+const UNBROKEN: char = '\u{a0}';
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn a_figure_is_not_parted_from_its_unit() {
+        assert_eq!(wrapped("released at 10.233 s; then", 20, "", ""), "released at\n10.233 s; then");
+        assert_eq!(wrapped("released at 10.233 x; then", 20, "", ""), "released at 10.233\nx; then");
+    }
+
+    #[test]
+    fn words_with_hyphens_are_words_and_long_ones_stay_whole() {
+        assert_eq!(wrapped("breaks no-lost-update", 12, "- ", "  "), "- breaks\n  no-lost-update");
+    }
+}

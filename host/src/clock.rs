@@ -9,7 +9,8 @@
 //! | boot time | never | no | yes |
 //! | wall | either way | no | yes |
 //!
-//! A slew is a rate error that lasts for a while: it moves all three.
+//! A slew is a rate error that lasts for a while: it moves all three. At the end of their range, centuries
+//! away, clocks stand.
 
 use crate::ratio::Ppm;
 use crate::time::{Deadline, MonoTime, SimTime, WallTime};
@@ -47,21 +48,21 @@ impl Segment {
     #[must_use]
     pub fn mono_at(&self, at: SimTime) -> MonoTime {
         let counted = if self.ticking == Ticking::All { self.counted(at) } else { 0 };
-        MonoTime::from_nanos(self.mono + counted)
+        MonoTime::from_nanos(self.mono.saturating_add(counted))
     }
 
     /// What the boot-time clock reads at `at`, which is not before the segment.
     #[must_use]
     pub fn boot_at(&self, at: SimTime) -> MonoTime {
         let counted = if self.ticking == Ticking::None { 0 } else { self.counted(at) };
-        MonoTime::from_nanos(self.boot + counted)
+        MonoTime::from_nanos(self.boot.saturating_add(counted))
     }
 
     /// What the wall clock reads at `at`, which is not before the segment.
     #[must_use]
     pub fn wall_at(&self, at: SimTime) -> WallTime {
         let counted = if self.ticking == Ticking::None { 0 } else { self.counted(at) };
-        WallTime::from_nanos(self.wall.strict_add_unsigned(counted))
+        WallTime::from_nanos(self.wall.saturating_add_unsigned(counted))
     }
 
     /// When, within this segment taken to last for ever, the monotonic clock first reads at least
@@ -169,6 +170,14 @@ mod tests {
         let later = SimTime::from_nanos(1_100);
         assert_eq!((clock.boot_at(later).as_nanos(), clock.wall_at(later).as_nanos()), (7, 11));
         assert_eq!(clock.when(Deadline::Wall(WallTime::from_nanos(12))), None);
+    }
+
+    #[test]
+    fn at_the_end_of_their_range_clocks_stand() {
+        let clock = Segment { wall: 1 << 62, ..segment(0, 0, Ticking::All) };
+        assert_eq!(clock.mono_at(SimTime::NEVER).as_nanos(), u64::MAX);
+        assert_eq!(clock.boot_at(SimTime::NEVER).as_nanos(), u64::MAX);
+        assert_eq!(clock.wall_at(SimTime::NEVER).as_nanos(), i64::MAX);
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).expect("a duration in a run is shorter than 584 years")
 }
 
+/// As [`nanos`], but the longest that can be told for all that is longer.
+fn saturated(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// True time: nanoseconds since the run began. No machine can read it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SimTime(u64);
@@ -56,7 +61,7 @@ impl Add<Duration> for SimTime {
     type Output = Self;
     /// Saturates at [`SimTime::NEVER`].
     fn add(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(saturated(duration)))
     }
 }
 
@@ -111,8 +116,9 @@ impl Sub for MonoTime {
 
 impl Add<Duration> for MonoTime {
     type Output = Self;
+    /// Saturates: so late, no clock comes. `Duration::MAX` is a program's way to say "for ever".
     fn add(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(duration)))
+        Self(self.0.saturating_add(saturated(duration)))
     }
 }
 
@@ -120,7 +126,7 @@ impl Sub<Duration> for MonoTime {
     type Output = Self;
     /// Saturates at the clock's origin.
     fn sub(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(nanos(duration)))
+        Self(self.0.saturating_sub(saturated(duration)))
     }
 }
 
@@ -156,8 +162,9 @@ impl WallTime {
 
 impl Add<Duration> for WallTime {
     type Output = Self;
+    /// Saturates, as the monotonic clock's readings do.
     fn add(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add_unsigned(nanos(duration)))
+        Self(self.0.saturating_add_unsigned(saturated(duration)))
     }
 }
 
@@ -181,6 +188,15 @@ mod tests {
     fn wall_milliseconds_round_down_on_both_sides_of_1970() {
         assert_eq!(WallTime::from_nanos(1_999_999).millis(), 1);
         assert_eq!(WallTime::from_nanos(-1).millis(), -1);
+    }
+
+    #[test]
+    fn a_reading_saturates_where_its_range_ends() {
+        let (mono, wall) = (MonoTime::from_nanos(5), WallTime::from_nanos(5));
+        assert_eq!((mono + Duration::MAX).as_nanos(), u64::MAX);
+        assert_eq!((mono - Duration::MAX).as_nanos(), 0);
+        assert_eq!((wall + Duration::MAX).as_nanos(), i64::MAX);
+        assert_eq!(SimTime::from_nanos(5) + Duration::MAX, SimTime::NEVER);
     }
 
     #[test]

@@ -40,7 +40,6 @@ impl Domain for Locks {
 
     fn milestone(note: &Note) -> Option<(AttemptId, Point)> {
         match note {
-            // A renewal names the owner again, and so marks this milestone once more.
             Note::Owner { attempt, .. } => attempt.map(|attempt| (attempt, points::OWNER)),
             Note::Wrote { attempt, .. } => attempt.map(|attempt| (attempt, points::WRITE_APPLIED)),
             Note::Refused { attempt, .. } => attempt.map(|attempt| (attempt, points::REFUSED)),

@@ -84,6 +84,17 @@ impl Lock {
         }
     }
 
+    /// What it rests on at a resource whose fence sees all that the lock protects.
+    #[must_use]
+    pub const fn needs_behind_fence(&self, property: Property) -> &'static [Assumption] {
+        match (self, property) {
+            // On nothing, as long as the tokens rise from grant to grant: clocks and pauses cannot change
+            // that, as is said of `RightfulAccepted` below.
+            (Self::Redis(_), Property::EffectOrder | Property::NoLostUpdate) => &[],
+            _ => self.needs(property),
+        }
+    }
+
     /// By how much a lock server's clock may run faster than a holder's before the lease's allowance
     /// for drift is used up: `1/(1 - drift/TTL) - 1`, rounded down.
     ///
@@ -151,5 +162,16 @@ mod tests {
         }
         assert_eq!(REDIS.needs(Property::NoLostUpdate), REDIS.needs(Property::EffectOrder));
         assert_eq!(REDIS.needs(Property::RightfulAccepted), []);
+    }
+
+    #[test]
+    fn a_fence_makes_the_effects_rest_on_tokens_alone_and_nothing_else() {
+        for property in Property::ALL {
+            let behind = REDIS.needs_behind_fence(property);
+            match property {
+                Property::EffectOrder | Property::NoLostUpdate => assert_eq!(behind, []),
+                _ => assert_eq!(behind, REDIS.needs(property)),
+            }
+        }
     }
 }

@@ -88,6 +88,17 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The step itself, and all that it repeats.
+    pub fn all(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        let repeated = match self {
+            Self::Repeat { steps, .. } => steps.as_slice(),
+            _ => &[],
+        };
+        Box::new(std::iter::once(self).chain(repeated.iter().flat_map(Self::all)))
+    }
+}
+
 /// The milestones that every client passes, whatever its lock. Faults start and end at them.
 pub mod points {
     use super::Point;

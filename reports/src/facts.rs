@@ -2,6 +2,8 @@
 //!
 //! Nothing is inferred here beyond reading clocks: what the history does not show is `None`.
 
+use std::collections::BTreeMap;
+
 use host::{AttemptId, MonoTime, SimTime};
 use spec::{Activity, History, Note, OpId, Token, Version};
 
@@ -51,6 +53,27 @@ impl Claim {
             claim.died = client.activity.iter().find(is_death).map(|(at, _)| *at);
         }
         claim
+    }
+
+    /// Who was granted the same lock last before that attempt was.
+    pub(crate) fn before(history: &History, attempt: AttemptId) -> Option<AttemptId> {
+        let mut locks = BTreeMap::new();
+        let mut last = BTreeMap::new();
+        for entry in &history.entries {
+            match entry.note {
+                Note::Attempting { attempt, lock } => {
+                    locks.insert(attempt, lock);
+                }
+                Note::Granted { attempt: granted, .. } => {
+                    let before = last.insert(locks.get(&granted).copied(), granted);
+                    if granted == attempt {
+                        return before;
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     fn take(&mut self, at: SimTime, note: &Note) {
@@ -129,6 +152,12 @@ impl<'h> Operation<'h> {
             }
         }
         checked.zip(left)
+    }
+
+    /// How many operations of the same attempt the resource accepted before it.
+    pub(crate) fn accepted_before(&self, history: &'h History) -> u64 {
+        let is_accepted = |one: &Self| one.attempt == self.attempt && one.answer != Answer::Refused;
+        Self::all(history).take_while(|one| one.entry < self.entry).filter(is_accepted).count() as u64
     }
 
     /// Who wrote the version that it read or replaced: the last writer of the object before it.

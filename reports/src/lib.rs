@@ -8,7 +8,7 @@
 //! | [`result`] | a sweep as one JSON object | programs |
 //! | [`table`] | a sweep as a table | people |
 //! | [`trace`] | a run as JSON Lines | replay, and other tools |
-//! | [`mod@story`] | a run's first violation in a few sentences | people |
+//! | [`mod@story`] | a violation in a few sentences | people |
 //! | [`mod@timeline`] | a run's whole history, a line each | people who want to see it all |
 //! | [`schema`] | JSON Schemas of the two formats | editors and validators |
 //! | [`run`] | what a story and a timeline are told from | |
@@ -32,7 +32,7 @@ mod words;
 pub use result::{CellReport, PropertyReport, Spread, SweepReport, to_json};
 pub use run::{JudgedRun, StruckFault};
 pub use schema::{result_schema, trace_schema};
-pub use story::{holds_story, story};
+pub use story::{holds_story, short_story, story};
 pub use timeline::timeline;
 pub use trace::{Difference, Trace, TraceError, TraceEvent, TraceFooter, TraceHeader, TraceVerdict};
 

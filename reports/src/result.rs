@@ -47,7 +47,7 @@ pub struct CellReport {
     pub grant_overlap_ms: Spread,
     /// The longest overlap of two clients' beliefs in each seed.
     pub belief_overlap_ms: Spread,
-    /// In how many seeds each assumption of the lock was broken.
+    /// In how many seeds each assumption was not met on which some broken property rests.
     pub assumptions_broken: IndexMap<String, u64>,
     /// The faults that did not land where they should have.
     pub vacuous_faults: Vec<String>,

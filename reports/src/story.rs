@@ -1,9 +1,9 @@
 //! A run in a few plain sentences.
 //!
-//! [`story`] tells how a property came to be broken: who was granted what and until when, what fault
-//! struck whom, what was done and what became of it, what that breaks, and whether the lock had been
-//! promised otherwise. It is told from the history alone: it puts things in their order and says
-//! nothing of causes that the history does not show. Times are true time.
+//! [`short_story`] tells how a property came to be broken in five sentences: who held the lock, what
+//! struck, who was granted it next, what came of it at the resource, and the verdict. [`story`] is the
+//! same five and the details beside them. Both are told from the history alone: they put things in
+//! their order and say nothing of causes that the history does not show. Times are true time.
 //!
 //! It is not the whole run; that is the [timeline](mod@crate::timeline).
 
@@ -14,15 +14,29 @@ use crate::words::{assumed, counted, length, list, seconds};
 
 mod deed;
 mod faults;
+mod finding;
+mod holders;
 mod violation;
 
 use violation::Violation;
 
-/// How the property was first broken, in five to eight sentences. If it was not, as [`holds_story`].
+/// How the property was first broken, in five sentences. A violation in which there is nothing to say
+/// of one of the five points has fewer. If the property was not broken, as [`holds_story`].
+#[must_use]
+pub fn short_story(run: &JudgedRun<'_>, property: Property) -> Vec<String> {
+    match run.judgement.verdicts.get(&property).and_then(Verdict::evidence) {
+        Some(evidence) => Violation::new(run, property, evidence).in_short(),
+        None => holds_story(run),
+    }
+}
+
+/// The five sentences of [`short_story`], with up to three more beside them: how the operation left,
+/// what the broken properties say, and what the lock takes to be so. If the property was not broken,
+/// as [`holds_story`].
 #[must_use]
 pub fn story(run: &JudgedRun<'_>, property: Property) -> Vec<String> {
     match run.judgement.verdicts.get(&property).and_then(Verdict::evidence) {
-        Some(evidence) => Violation::new(run, property, evidence).tell(),
+        Some(evidence) => Violation::new(run, property, evidence).at_length(),
         None => holds_story(run),
     }
 }
@@ -86,14 +100,12 @@ fn overlap(run: &JudgedRun<'_>) -> Option<String> {
             "At no time of the run was the lock promised to two at once, or taken by two clients to be theirs."
                 .to_owned(),
         ),
-        (true, false) => Some(format!("{NO_OVERLAP}.")),
-        (false, _) => Some(grants_overlapped(run)),
+        (true, false) => Some("At no time of the run was the lock promised to two at once.".to_owned()),
+        (false, _) => {
+            let longest = length(measures.grant_overlap);
+            Some(format!("For up to {longest} the lock was promised to two at once."))
+        }
     }
-}
-
-fn grants_overlapped(run: &JudgedRun<'_>) -> String {
-    let longest = length(run.judgement.measures.grant_overlap);
-    format!("Grants overlapped in this run: for up to {longest} the lock was promised to two at once.")
 }
 
 /// The assumptions without which what held has held all the same.
@@ -113,8 +125,6 @@ fn broken_assumption(assumption: Assumption, at: host::SimTime) -> String {
     };
     format!("that {} ({assumption}, {since})", assumed(assumption))
 }
-
-const NO_OVERLAP: &str = "No two grants overlapped in this run: at no time was the lock promised to two at once";
 
 #[cfg(test)]
 mod tests;

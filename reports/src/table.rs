@@ -9,7 +9,7 @@
 //! | `312/1000` | broken in some, and the scenario makes no claim |
 //! | `vacuous ?`, `inconclusive ?` | not broken, but in some seed nothing was tried, or nothing could be decided |
 //!
-//! There are three layouts, from roomy to tight; the roomiest that fits the width is taken. Marks are
+//! There are four layouts, from roomy to tight; the roomiest that fits the width is taken. Marks are
 //! coloured, and say the same without colour: whoever prints to something that knows no colours strips
 //! them (`anstream` does).
 
@@ -25,7 +25,7 @@ pub fn table(report: &SweepReport, width: usize) -> String {
     let columns = Columns::of(report);
     let fits =
         |layout: &Layout| grid(report, &columns, *layout).lines().all(|line| line.trim_end().chars().count() <= width);
-    let layouts = [Layout::Roomy, Layout::Compact, Layout::Tight];
+    let layouts = [Layout::Roomy, Layout::Compact, Layout::Dense, Layout::Tight];
     let (layout, text) = match layouts.into_iter().find(fits) {
         Some(layout) => (layout, grid(report, &columns, layout).trim_fmt()),
         None => (Layout::Tight, wrapped(report, &columns, width)),
@@ -96,7 +96,9 @@ enum Layout {
     Roomy,
     /// Headers take two lines; fields are as short as they can be.
     Compact,
-    /// As compact, and fields leave out how many seeds there were, which the summary says.
+    /// As compact, with less room between columns.
+    Dense,
+    /// As dense, and fields leave out how many seeds there were, which is said below.
     Tight,
 }
 
@@ -143,7 +145,7 @@ fn grid(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> Table {
     let gap = match layout {
         Layout::Roomy => 2,
         Layout::Compact => 1,
-        Layout::Tight => 0,
+        Layout::Dense | Layout::Tight => 0,
     };
     for column in table.column_iter_mut() {
         column.set_padding((0, gap));
@@ -178,7 +180,7 @@ fn field(property: &PropertyReport, cell: &CellReport, layout: Layout) -> String
     let said = match (broken, layout) {
         (0, _) => "holds".to_owned(),
         (_, Layout::Roomy) => format!("broken {broken}/{seeds}"),
-        (_, Layout::Compact) => format!("{broken}/{seeds}"),
+        (_, Layout::Compact | Layout::Dense) => format!("{broken}/{seeds}"),
         (_, Layout::Tight) => broken.to_string(),
     };
     match (property.expected.as_str(), property.as_expected) {
@@ -195,9 +197,15 @@ fn legend(report: &SweepReport, layout: Layout) -> String {
         .iter()
         .flat_map(|cell| cell.properties.values().map(move |property| field(property, cell, layout)))
         .collect();
-    let number = if layout == Layout::Tight { "k: broken in k seeds" } else { "k/n: broken in k of n seeds" };
+    let number = match (layout, report.cells.as_slice()) {
+        (Layout::Roomy | Layout::Compact | Layout::Dense, _) => "k/n: broken in k of n seeds".to_owned(),
+        (Layout::Tight, [first, rest @ ..]) if rest.iter().all(|cell| cell.seeds == first.seeds) => {
+            format!("k: broken in k of {}", counted(first.seeds, "seed"))
+        }
+        (Layout::Tight, _) => "k: broken in k seeds".to_owned(),
+    };
     let signs = [
-        (fields.contains(|sign: char| sign.is_ascii_digit()), number.to_owned()),
+        (fields.contains(|sign: char| sign.is_ascii_digit()), number),
         (fields.contains(RIGHT), format!("{RIGHT} as expected")),
         (fields.contains(WRONG), format!("{WRONG} not as expected")),
         (fields.contains(DOUBT), format!("{DOUBT} nothing is shown")),

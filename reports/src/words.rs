@@ -39,12 +39,6 @@ pub(crate) fn counted(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// The sentence with its first letter as a capital.
-pub(crate) fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// Until when a client was promised the lock: in true time, and on its own clock where that says
 /// something else.
 pub(crate) fn promised_end(history: &History, client: NodeId, until: MonoTime) -> String {
@@ -120,6 +114,19 @@ pub(crate) const fn assumed(assumption: Assumption) -> &'static str {
         Assumption::SyncedDisk => "a server's disk keeps what it was told to keep",
         Assumption::NoLossyFailover => "no failover loses a grant",
         Assumption::ResourceChecksTokens => "the resource compares tokens",
+    }
+}
+
+/// That the assumption was not met, as what happened.
+pub(crate) const fn unmet(assumption: Assumption) -> &'static str {
+    match assumption {
+        Assumption::PauseWithinValidity => "a holder stood still past its own deadline",
+        Assumption::RateWithinDrift => "a server's clock gained more on a holder's than the drift allowance covers",
+        Assumption::NoStep => "a clock on which a lease is counted was stepped",
+        Assumption::DelayedRestart => "a server that lost its memory was back within the time of a lease",
+        Assumption::SyncedDisk => "a server's disk lost what it was told to keep",
+        Assumption::NoLossyFailover => "a failover lost a grant",
+        Assumption::ResourceChecksTokens => "the resource compares no tokens",
     }
 }
 

@@ -6,62 +6,207 @@
 //!
 //! | fault | it landed if, while it was in force, |
 //! |---|---|
-//! | pause, sleep, stop, kill, power-off, stall, throttle | the client had an attempt open; the server had served an open attempt, or a message met the fault |
+//! | pause, stall | the client had an attempt open (for a stall of the renewal: a lease to renew); the server had served an open attempt, or a message met the fault |
+//! | throttle | the same, while the process stood still |
+//! | machine sleep, vm stop | the same, or a deadline on a clock that it stops was live |
+//! | kill, power-off | the same, or somebody turned to the dead server, or its memory was in use: it took somebody for the owner, or had counted tokens |
 //! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's |
-//! | cut, slow, reset, drop, delay | a message met it |
+//! | cut, slow, drop, delay | a message met it |
+//! | reset | a connection was open |
+//!
+//! An attempt is open from its first word to its last, or to its client's death. An end is over in its
+//! instant, a death or the end of an ownership is not: the fault itself may have been what brought it.
 
-use host::{AttemptId, NodeId, SimTime};
+use host::{AttemptId, Duration, MonoTime, NodeId, Part, SimTime};
 use sim::Strike;
-use spec::{History, Note};
+use spec::{Activity, Entry, History, LockName, Note};
 
 use crate::cell::What;
 use crate::world::Nodes;
+
+/// A stretch of true time, its end excluded.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    from: SimTime,
+    to: SimTime,
+}
+
+impl Stretch {
+    const fn since(from: SimTime) -> Self {
+        Self { from, to: SimTime::NEVER }
+    }
+
+    /// Whether the two have an instant in common. A fault of no length is in force in its instant.
+    fn meets(self, fault: Self) -> bool {
+        let ends = fault.to.max(just_after(fault.from));
+        self.from < ends && fault.from < self.to
+    }
+}
 
 /// When an attempt was open, and what it touched.
 #[derive(Clone, Debug)]
 struct Stay {
     attempt: AttemptId,
-    from: SimTime,
-    /// `None`: it never ended.
-    to: Option<SimTime>,
-    /// From when on the client held a promise.
-    granted: Option<SimTime>,
-    /// When the client ceased to believe.
-    ended: Option<SimTime>,
+    open: Stretch,
+    /// How long a renewal in the background had something to renew.
+    renewing: Option<Stretch>,
+    /// How long the promised end was to come: from the asking, from which it is counted.
+    promised: Option<Stretch>,
+    is_released: bool,
     /// The nodes that served it, and from when on.
     served: Vec<(NodeId, SimTime)>,
-    /// The servers that took it for the owner, from when until when.
-    owned: Vec<(NodeId, SimTime, Option<SimTime>)>,
+}
+
+/// How long a lock server took an attempt for the owner of a key.
+#[derive(Clone, Debug)]
+struct Owned {
+    server: NodeId,
+    key: LockName,
+    span: Stretch,
 }
 
 /// Every attempt of a run, in the order in which they began.
-pub(crate) struct Stays(Vec<Stay>);
+pub(crate) struct Stays<'h> {
+    history: &'h History,
+    stays: Vec<Stay>,
+    owned: Vec<Owned>,
+}
 
-impl Stays {
-    pub(crate) fn of(history: &History) -> Self {
-        let mut stays = Self(Vec::new());
+impl<'h> Stays<'h> {
+    pub(crate) fn of(history: &'h History) -> Self {
+        let mut stays = Self { history, stays: Vec::new(), owned: Vec::new() };
         for entry in &history.entries {
             stays.take(entry.at, entry.node, &entry.note);
         }
+        stays.find_deaths();
         stays
     }
 
+    /// Whether this strike of such a fault hit something in use.
+    pub(crate) fn landed(&self, what: &What, strike: &Strike, nodes: &Nodes) -> bool {
+        let fault = Stretch { from: strike.from, to: strike.until.unwrap_or(just_after(self.history.end)) };
+        let any = |hit: &dyn Fn(NodeId) -> bool| strike.nodes.iter().any(|node| hit(*node));
+        // What waits for a client is an answer to what it has open.
+        let keeps_waiting = strike.met > 0 && any(&|node| !nodes.is_client(node));
+        match what {
+            What::Cut { .. } | What::Slow { .. } | What::Reset(_) | What::Drop(_) | What::Delay { .. } => {
+                strike.met > 0
+            }
+            What::StepClock { .. } => any(&|node| self.has_owner(node, fault)),
+            What::ClockRate { .. } => any(&|node| self.has_owner(node, fault) || self.has_promise(node, fault)),
+            What::Stall { part, .. } if *part == Part::RENEWAL => any(&|node| self.renews(node, fault)),
+            What::Pause(_) | What::Stall { .. } => keeps_waiting || any(&|node| self.is_busy(node, fault)),
+            What::Throttle { .. } => {
+                keeps_waiting || any(&|node| self.stands(node, fault).any(|stand| self.is_busy(node, stand)))
+            }
+            What::MachineSleep(_) => {
+                keeps_waiting || any(&|node| self.is_busy(node, fault) || self.has_promise(node, fault))
+            }
+            What::VmStop(_) => {
+                let has_deadline = |node| self.has_owner(node, fault) || self.has_promise(node, fault);
+                keeps_waiting || any(&|node| self.is_busy(node, fault) || has_deadline(node))
+            }
+            What::Kill(_) | What::PowerOff(_) => {
+                let has_memory = |node| self.has_owner(node, fault) || self.has_counted(node, fault);
+                let is_missed = |node| self.is_missed(node, fault, nodes);
+                keeps_waiting || any(&|node| self.is_busy(node, fault) || has_memory(node) || is_missed(node))
+            }
+        }
+    }
+
+    /// Whether a client had an attempt open, or a server had served one that was.
+    fn is_busy(&self, node: NodeId, fault: Stretch) -> bool {
+        let serves = |stay: &Stay| {
+            let mut served = stay.served.iter().filter(|(server, _)| *server == node);
+            served.any(|(_, since)| Stretch { from: *since, ..stay.open }.meets(fault))
+        };
+        self.of_client(node).any(|stay| stay.open.meets(fault)) || self.stays.iter().any(serves)
+    }
+
+    /// Whether a lock server took anybody for the owner.
+    fn has_owner(&self, server: NodeId, fault: Stretch) -> bool {
+        self.owned.iter().any(|owned| owned.server == server && owned.span.meets(fault))
+    }
+
+    /// Whether a lock server had given a token, and so knows which comes next.
+    fn has_counted(&self, server: NodeId, fault: Stretch) -> bool {
+        let gave = |entry: &Entry| match entry.note {
+            Note::Granted { token: Some(_), counted, .. } => counted.contains(server),
+            _ => false,
+        };
+        self.history.entries.iter().take_while(|entry| entry.at <= fault.from).any(gave)
+    }
+
+    /// Whether anybody wanted something of a dead server. On a connection that its death has broken,
+    /// nothing is sent that could meet the fault.
+    fn is_missed(&self, server: NodeId, fault: Stretch, nodes: &Nodes) -> bool {
+        let wants = |entry: &Entry| match entry.note {
+            Note::Attempting { .. } => nodes.is_server(server),
+            Note::Checked { .. } => !nodes.is_server(server),
+            _ => false,
+        };
+        let during = |entry: &&Entry| fault.from <= entry.at && entry.at < fault.to;
+        !nodes.is_client(server) && self.history.entries.iter().filter(during).any(wants)
+    }
+
+    /// Whether a promise to a client had not come to its end.
+    fn has_promise(&self, client: NodeId, fault: Stretch) -> bool {
+        self.of_client(client).any(|stay| stay.promised.is_some_and(|promised| promised.meets(fault)))
+    }
+
+    fn renews(&self, client: NodeId, fault: Stretch) -> bool {
+        self.of_client(client).any(|stay| stay.renewing.is_some_and(|renewing| renewing.meets(fault)))
+    }
+
+    fn of_client(&self, client: NodeId) -> impl Iterator<Item = &Stay> {
+        self.stays.iter().filter(move |stay| stay.attempt.client() == client)
+    }
+
+    /// How long a process stood still, of that time.
+    fn stands(&self, node: NodeId, within: Stretch) -> impl Iterator<Item = Stretch> {
+        let activity = self.history.nodes[node.index()].activity.as_slice();
+        activity.iter().enumerate().filter(|(_, (_, doing))| *doing == Activity::Paused).map(move |(i, (at, _))| {
+            let resumed = activity.get(i + 1).map_or(SimTime::NEVER, |(at, _)| *at);
+            Stretch { from: within.from.max(*at), to: within.to.min(resumed) }
+        })
+    }
+}
+
+/// From the history to the stays.
+impl Stays<'_> {
     fn take(&mut self, at: SimTime, node: NodeId, note: &Note) {
         match note {
-            Note::Attempting { attempt, .. } => {
-                let attempt = *attempt;
-                let (served, owned) = (Vec::new(), Vec::new());
-                self.0.push(Stay { attempt, from: at, to: None, granted: None, ended: None, served, owned });
+            Note::Attempting { attempt, .. } => self.stays.push(Stay::new(*attempt, at)),
+            Note::Granted { attempt, until, .. } => {
+                let end = self.promised_end(*attempt, *until);
+                self.with(*attempt, |stay| {
+                    stay.promised = end.map(|to| Stretch { from: stay.open.from, to });
+                    stay.renewing = end.map(|_| Stretch::since(at));
+                });
             }
+            Note::Renewed { attempt, until } => {
+                let end = self.promised_end(*attempt, Some(*until));
+                self.with(*attempt, |stay| {
+                    let from = stay.promised.map_or(at, |promised| promised.from);
+                    stay.promised = end.map(|to| Stretch { from, to }).filter(|_| !stay.is_released);
+                });
+            }
+            Note::RenewalFailed { attempt } => self.with(*attempt, |stay| stay.renew_until(at)),
+            Note::Ended { attempt } => self.with(*attempt, |stay| {
+                stay.renew_until(at);
+                // Unless a release follows, nothing does.
+                stay.open.to = at;
+            }),
+            Note::Releasing { attempt } => self.with(*attempt, |stay| {
+                stay.is_released = true;
+                stay.promised = stay.promised.map(|promised| Stretch { to: promised.to.min(at), ..promised });
+                stay.open.to = SimTime::NEVER;
+            }),
             Note::Denied { attempt }
             | Note::Failed { attempt }
             | Note::Released { attempt }
-            | Note::ReleaseRefused { attempt } => self.with(*attempt, |stay| stay.to = Some(at)),
-            // Unless a release follows, nothing does.
-            Note::Ended { attempt } => self.with(*attempt, |stay| (stay.to, stay.ended) = (Some(at), Some(at))),
-            Note::Releasing { attempt } => self.with(*attempt, |stay| stay.to = None),
-            Note::Granted { attempt, .. } => self.with(*attempt, |stay| stay.granted = Some(at)),
-            Note::Owner { authority, attempt, .. } => self.owner(at, *authority, *attempt),
+            | Note::ReleaseRefused { attempt } => self.with(*attempt, |stay| stay.open.to = at),
+            Note::Owner { authority, key, attempt } => self.take_owner(at, *authority, *key, *attempt),
             Note::Read { attempt: Some(attempt), .. }
             | Note::Wrote { attempt: Some(attempt), .. }
             | Note::Refused { attempt: Some(attempt), .. } => self.with(*attempt, |stay| stay.serve(node, at)),
@@ -69,91 +214,76 @@ impl Stays {
         }
     }
 
-    fn owner(&mut self, at: SimTime, authority: NodeId, owner: Option<AttemptId>) {
-        for stay in &mut self.0 {
-            for (server, _, until) in &mut stay.owned {
-                if *server == authority && until.is_none() {
-                    *until = Some(at);
-                }
-            }
+    fn take_owner(&mut self, at: SimTime, server: NodeId, key: LockName, owner: Option<AttemptId>) {
+        let last = self.owned.iter_mut().rfind(|owned| owned.server == server && owned.key == key);
+        if let Some(last) = last.filter(|last| last.span.to == SimTime::NEVER) {
+            last.span.to = just_after(at);
         }
         if let Some(attempt) = owner {
-            self.with(attempt, |stay| {
-                stay.serve(authority, at);
-                stay.owned.push((authority, at, None));
-            });
+            self.owned.push(Owned { server, key, span: Stretch::since(at) });
+            self.with(attempt, |stay| stay.serve(server, at));
         }
     }
 
     fn with(&mut self, attempt: AttemptId, change: impl FnOnce(&mut Stay)) {
         // Most notes are about one of the last attempts.
-        if let Some(stay) = self.0.iter_mut().rfind(|stay| stay.attempt == attempt) {
+        if let Some(stay) = self.stays.iter_mut().rfind(|stay| stay.attempt == attempt) {
             change(stay);
         }
     }
 
-    /// Whether this strike of such a fault hit something in use.
-    pub(crate) fn landed(&self, what: &What, strike: &Strike, nodes: &Nodes, end: SimTime) -> bool {
-        let span = (strike.from, strike.until.unwrap_or(end));
-        match what {
-            What::Cut { .. } | What::Slow { .. } | What::Reset(_) | What::Drop(_) | What::Delay { .. } => {
-                strike.met > 0
+    fn promised_end(&self, attempt: AttemptId, until: Option<MonoTime>) -> Option<SimTime> {
+        until.map(|until| self.history.when(attempt.client(), until))
+    }
+
+    /// With its client an attempt is over, and with the server what it owned.
+    fn find_deaths(&mut self) {
+        for stay in &mut self.stays {
+            if let Some(died) = next_death(self.history, stay.attempt.client(), stay.open.from) {
+                stay.open.to = stay.open.to.min(just_after(died));
+                stay.renew_until(just_after(died));
             }
-            What::StepClock { .. } => strike.nodes.iter().any(|node| self.lease_is_live(*node, span)),
-            What::ClockRate { .. } => strike.nodes.iter().any(|node| {
-                if nodes.is_client(*node) { self.promise_is_live(*node, span) } else { self.lease_is_live(*node, span) }
-            }),
-            What::Pause(_)
-            | What::MachineSleep(_)
-            | What::VmStop(_)
-            | What::Kill(_)
-            | What::PowerOff(_)
-            | What::Stall { .. }
-            | What::Throttle { .. } => strike.nodes.iter().any(|node| {
-                if nodes.is_client(*node) {
-                    self.is_open(*node, span)
-                } else {
-                    strike.met > 0 || self.is_served(*node, span)
-                }
-            }),
         }
-    }
-
-    fn is_open(&self, client: NodeId, span: (SimTime, SimTime)) -> bool {
-        self.of_client(client).any(|stay| meet(span, (stay.from, stay.to)))
-    }
-
-    fn is_served(&self, server: NodeId, span: (SimTime, SimTime)) -> bool {
-        let serves = |stay: &Stay| {
-            let mut served = stay.served.iter();
-            served.any(|(node, since)| *node == server && meet(span, (*since, stay.to)))
-        };
-        self.0.iter().any(serves)
-    }
-
-    fn lease_is_live(&self, server: NodeId, span: (SimTime, SimTime)) -> bool {
-        let mut owned = self.0.iter().flat_map(|stay| &stay.owned);
-        owned.any(|(authority, from, to)| *authority == server && meet(span, (*from, *to)))
-    }
-
-    fn promise_is_live(&self, client: NodeId, span: (SimTime, SimTime)) -> bool {
-        self.of_client(client).any(|stay| stay.granted.is_some_and(|from| meet(span, (from, stay.ended))))
-    }
-
-    fn of_client(&self, client: NodeId) -> impl Iterator<Item = &Stay> {
-        self.0.iter().filter(move |stay| stay.attempt.client() == client)
+        for Owned { server, span, .. } in &mut self.owned {
+            if let Some(died) = next_death(self.history, *server, span.from) {
+                span.to = span.to.min(just_after(died));
+            }
+        }
     }
 }
 
 impl Stay {
+    const fn new(attempt: AttemptId, at: SimTime) -> Self {
+        Self {
+            attempt,
+            open: Stretch::since(at),
+            renewing: None,
+            promised: None,
+            is_released: false,
+            served: Vec::new(),
+        }
+    }
+
     fn serve(&mut self, node: NodeId, at: SimTime) {
         if !self.served.iter().any(|(other, _)| *other == node) {
             self.served.push((node, at));
         }
     }
+
+    fn renew_until(&mut self, at: SimTime) {
+        self.renewing = self.renewing.map(|renewing| Stretch { to: renewing.to.min(at), ..renewing });
+    }
 }
 
-/// Whether two stretches of time have an instant in common; the second may never end.
-fn meet(one: (SimTime, SimTime), other: (SimTime, Option<SimTime>)) -> bool {
-    one.0 <= other.1.unwrap_or(SimTime::NEVER) && other.0 <= one.1
+/// When the node's process first died, not before `from`.
+fn next_death(history: &History, node: NodeId, from: SimTime) -> Option<SimTime> {
+    let mut activity = history.nodes[node.index()].activity.iter();
+    activity.find(|(at, doing)| *doing == Activity::Dead && from <= *at).map(|(at, _)| *at)
 }
+
+fn just_after(at: SimTime) -> SimTime {
+    at + Duration::from_nanos(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@
 //! | [`run`] | one run: played, judged, checked for faults that never landed |
 //! | [`sweep`](mod@sweep) | a cell over many seeds, in parallel |
 //! | [`report`] | what the reports are written from |
+//! | `rules` | what runs are judged by |
 //! | `landed` | whether a fault hit something in use |
 
 pub mod catalogue;
@@ -18,6 +19,7 @@ pub mod contender;
 mod landed;
 pub mod language;
 pub mod report;
+mod rules;
 pub mod run;
 pub mod sweep;
 mod world;

@@ -138,7 +138,7 @@ impl<'c> Player<'c> {
         let stays = Stays::of(history);
         let hit = |strike: &Strike| {
             let fault = self.cell.faults.get(strike.fault);
-            fault.is_some_and(|fault| stays.landed(&fault.what, strike, self.world.nodes(), history.end))
+            fault.is_some_and(|fault| stays.landed(&fault.what, strike, self.world.nodes()))
         };
         strikes.iter().map(hit).collect()
     }
@@ -158,14 +158,11 @@ impl<'c> Player<'c> {
 }
 
 impl Run {
-    /// The first property that was broken, in true time; of equals, the first in the order of reports.
+    /// The gravest property that was broken: the one that is worth a story.
     #[must_use]
-    pub fn first_broken(&self) -> Option<Property> {
-        let broken = |(property, verdict): (&Property, &Verdict)| match verdict {
-            Verdict::Broken(evidence) => Some((evidence.at, *property)),
-            _ => None,
-        };
-        self.judgement.verdicts.iter().filter_map(broken).min().map(|(_, property)| property)
+    pub fn gravest_broken(&self) -> Option<Property> {
+        let verdicts = self.judgement.verdicts.iter();
+        verdicts.filter(|(_, verdict)| verdict.is_broken()).map(|(property, _)| *property).min_by_key(|one| rank(*one))
     }
 
     /// The name of a node.
@@ -185,6 +182,23 @@ impl Run {
     }
 }
 
+/// How grave it is that a property is broken, the gravest first.
+///
+/// Not the first in time: that is mostly a belief, which does nothing by itself, while the story that
+/// leads to harm contains it. Harm comes first: data is gone, then an operation had an effect out of
+/// turn. Then what the lock had promised and did not keep, from which harm comes sooner or later. To
+/// turn a rightful holder away is safe, and it may try again. A belief harms nobody that the resource
+/// protects.
+const fn rank(property: Property) -> u8 {
+    match property {
+        Property::NoLostUpdate => 0,
+        Property::EffectOrder => 1,
+        Property::GrantExclusion => 2,
+        Property::RightfulAccepted => 3,
+        Property::BeliefExclusion => 4,
+    }
+}
+
 fn history(notes: Vec<sim::Noted<Note>>, nodes: Vec<sim::NodeOutcome>, end: SimTime, ending: Ending) -> History {
     let entries = notes.into_iter().map(|noted| Entry { at: noted.at, node: noted.node, note: noted.note });
     let nodes =
@@ -194,3 +208,33 @@ fn history(notes: Vec<sim::Noted<Note>>, nodes: Vec<sim::NodeOutcome>, end: SimT
 
 /// A run of this many events is not a run of a lock any more, but a loop.
 const EVENT_BUDGET: u64 = 5_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::language::load;
+
+    #[test]
+    fn of_all_that_is_broken_the_gravest_is_told() {
+        let entry = catalogue::find("gc-pause").expect("it is in the catalogue");
+        let scenario = load(entry.file, entry.text, &[]).expect("every file loads");
+        let gravest = |resource: &str| {
+            let has = |cell: &&Cell| cell.params.iter().any(|(_, option)| option == resource);
+            let cell = scenario.cells.iter().find(has).expect("the scenario has such a cell");
+            let contender = Contender::built_in(&cell.lock);
+            let run = Player::new(cell, &contender).play(0);
+            (run.broken().len(), run.gravest_broken())
+        };
+        assert_eq!(gravest("open"), (3, Some(Property::NoLostUpdate)), "the belief is broken first");
+        assert_eq!(gravest("fence_rw"), (1, Some(Property::BeliefExclusion)));
+    }
+
+    #[test]
+    fn properties_differ_in_gravity() {
+        let mut ranks: Vec<u8> = Property::ALL.into_iter().map(rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        assert_eq!(ranks.len(), Property::ALL.len());
+    }
+}

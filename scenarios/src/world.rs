@@ -13,6 +13,7 @@ use spec::{LockName, Rules};
 
 use crate::cell::{self, Cell, NodeRef};
 use crate::contender::{Bench, Contender};
+use crate::rules::rules;
 
 /// A cell, ready to be built again for every seed.
 pub(crate) struct World<'c> {
@@ -57,11 +58,11 @@ impl Nodes {
         id(self.servers)
     }
 
-    fn all_servers(&self) -> impl Iterator<Item = NodeId> + use<> {
+    pub(crate) fn all_servers(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..self.servers).map(id)
     }
 
-    fn clients(&self) -> impl Iterator<Item = NodeId> + use<> {
+    pub(crate) fn clients(&self) -> impl Iterator<Item = NodeId> + use<> {
         (self.servers + 1..self.names.len()).map(id)
     }
 
@@ -102,7 +103,7 @@ impl<'c> World<'c> {
             links: links(cell, &nodes),
             faults: cell.faults.iter().map(|fault| lowering.fault(fault)).collect(),
             cues: cell.cues.iter().map(|(_, when)| lowering.when(when)).collect(),
-            rules: rules(cell, &nodes),
+            rules: rules(cell, contender, &nodes),
             nodes,
             bench,
         }
@@ -165,20 +166,6 @@ fn links(cell: &Cell, nodes: &Nodes) -> Vec<(NodeId, NodeId, Span)> {
         }
     }
     links
-}
-
-fn rules(cell: &Cell, nodes: &Nodes) -> Rules {
-    let policies = nodes.clients().zip(&cell.clients).map(|(node, client)| (node, client.script.policy)).collect();
-    let needs = spec::Property::ALL.iter().map(|property| (*property, cell.lock.needs(*property).to_vec())).collect();
-    Rules {
-        quorum: 1,
-        policies,
-        needs,
-        ttl: cell.ttl,
-        rate_allowance: cell.ttl.map_or(host::Ppm::ZERO, |ttl| cell.lock.rate_allowance(ttl)),
-        authorities: nodes.all_servers().collect(),
-        resource_checks_tokens: cell.resource.guard.checks_tokens(),
-    }
 }
 
 /// Replaces names by nodes.

@@ -1,7 +1,8 @@
 //! One event after another: who may take it now, who must wait, and what it does.
 
-use host::{ConnectError, Domain, NodeId, Part, Point};
+use host::{ConnectError, Digest, Domain, NodeId, Part, Point};
 
+use crate::connections::Side;
 use crate::core::{About, Core};
 use crate::event::{Event, PacketId, Step, TimerKey, Waiting};
 use crate::links::PacketKind;
@@ -12,7 +13,7 @@ use crate::timers::TimerPurpose;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gate {
     Go,
-    /// It stands still: the event waits.
+    /// It stands still, or the part hangs: the event waits.
     Held,
     /// There is no process.
     Dead,
@@ -23,7 +24,9 @@ impl<D: Domain> Core<D> {
     pub(crate) fn admit(&mut self, event: Event) -> Step<D::Message> {
         match event {
             Event::Leave(id) => self.admit_leave(id),
+            Event::Send(id) => self.transmit(id),
             Event::Arrive(id) => return self.admit_arrive(id),
+            Event::Read(id) => return self.admit_read(id),
             Event::Timer(key) => return self.admit_timer(key),
             Event::Moment { trigger, reacher, counted } => {
                 self.events += 1;
@@ -46,30 +49,25 @@ impl<D: Domain> Core<D> {
         if !self.may_act(node, life) {
             return true;
         }
-        if self.faults.watches_steps && !self.node(node).standing.is_still() {
-            self.reach_step(node);
-        }
+        let part = self.tasks.part(self.tasks.current());
+        self.watch_step(node, Some(part));
         if self.is_life(node, life) {
             self.node_mut(node).steps += 1;
             let about = About { attempt: self.scope, ..About::default() };
-            self.trace(node, RecordKind::Point, 0, about, || point.0.to_owned());
+            self.trace(node, RecordKind::Point, point.0.digested(), about, || point.0.to_owned());
             self.reach(node, point);
         }
-        let part = self.tasks.part(self.tasks.current());
-        let state = self.node(node);
-        !self.is_life(node, life) || state.standing.is_still() || state.is_stalled(part)
+        !self.is_life(node, life) || self.node(node).holds_up(Some(part))
     }
 
-    fn gate(&mut self, node: NodeId, waiting: Waiting, event: Event) -> Gate {
-        let state = self.node(node);
-        if self.faults.watches_steps && state.alive && !state.standing.is_still() {
-            self.reach_step(node);
-        }
+    /// Whether the process, and that part of it, may take an event now; if not, the event waits.
+    fn gate(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) -> Gate {
+        self.watch_step(node, part);
         let state = self.node_mut(node);
         if !state.alive {
             Gate::Dead
-        } else if state.standing.is_still() {
-            self.hold(node, waiting, event);
+        } else if state.holds_up(part) {
+            self.hold(node, part, order, event);
             Gate::Held
         } else {
             state.steps += 1;
@@ -77,19 +75,28 @@ impl<D: Domain> Core<D> {
         }
     }
 
+    /// Faults may strike before a step that is about to be taken.
+    fn watch_step(&mut self, node: NodeId, part: Option<Part>) {
+        if self.faults.watches_steps && self.node(node).alive && !self.node(node).holds_up(part) {
+            self.reach_step(node);
+        }
+    }
+
     fn admit_leave(&mut self, id: PacketId) {
         let packet = self.packet(id);
-        let (life, conn, from) = (packet.life, packet.conn, packet.from);
+        let (life, conn, from, part) = (packet.life, packet.conn, packet.from, packet.part);
         let (node, to) = self.route(conn, from);
         if !self.is_life(node, life) {
-            self.lose(id);
+            return self.lose(id);
+        }
+        if self.gate(node, part, Waiting::OwnWork, Event::Leave(id)) == Gate::Held {
             return;
         }
-        match self.gate(node, Waiting::OwnWork, Event::Leave(id)) {
-            Gate::Held => return,
-            Gate::Dead => return self.lose(id),
-            Gate::Go => self.events += 1,
+        // A fault may have struck before this step.
+        if !self.is_life(node, life) {
+            return self.lose(id);
         }
+        self.events += 1;
         self.trace_packet(id, node, to, RecordKind::Leave);
         let packet = self.packet(id);
         if let (PacketKind::Request, Some(message), Some(attempt)) = (packet.kind, &packet.message, packet.attempt)
@@ -104,34 +111,34 @@ impl<D: Domain> Core<D> {
 
     fn admit_arrive(&mut self, id: PacketId) -> Step<D::Message> {
         let packet = self.packet(id);
-        let kind = packet.kind;
         let (from, node) = self.route(packet.conn, packet.from);
-        if let Some(cut) = self.cut_between(from, node) {
+        if self.is_lost(id) {
+            self.lose(id);
+        } else if let Some(cut) = self.cut_between(from, node) {
             // It was on the wire when the cut came.
             self.meet_cut(id, cut);
-            return Step::None;
-        }
-        let state = self.node(node);
-        if !state.powered {
+        } else if !self.node(node).is_powered() {
             self.count_met(node);
             self.lose(id);
-            return Step::None;
-        }
-        if state.standing.machine() > 0 {
+        } else if self.node(node).standing.machine() > 0 {
             // The sender's machine sends it again until the sleeper answers.
-            self.hold(node, Waiting::Socket, Event::Arrive(id));
-            return Step::None;
+            self.hold(node, None, Waiting::Socket, Event::Arrive(id));
+        } else if self.arrives_in_turn(id) {
+            return self.admit_read(id);
         }
+        Step::None
+    }
+
+    /// A message is in the socket: no cut can touch it any more.
+    fn admit_read(&mut self, id: PacketId) -> Step<D::Message> {
+        let packet = self.packet(id);
+        let (kind, side) = (packet.kind, packet.from);
+        let (from, node) = self.route(packet.conn, side);
         // The machine, not the process, answers who connects.
         if kind != PacketKind::Connect {
-            match self.gate(node, Waiting::Socket, Event::Arrive(id)) {
-                Gate::Held => return Step::None,
-                Gate::Dead => self.count_met(node),
-                Gate::Go if kind == PacketKind::Request && self.node(node).is_stalled(Part::REQUESTS) => {
-                    self.hang(node, Part::REQUESTS, Waiting::Socket, Event::Arrive(id));
-                    return Step::None;
-                }
-                Gate::Go => {}
+            let part = (side == Side::Client).then_some(Part::REQUESTS);
+            if self.gate(node, part, Waiting::Socket, Event::Read(id)) == Gate::Held {
+                return Step::None;
             }
         }
         self.events += 1;
@@ -141,18 +148,13 @@ impl<D: Domain> Core<D> {
     }
 
     fn admit_timer(&mut self, key: TimerKey) -> Step<D::Message> {
-        let Some((node, purpose)) = self.standing_timer(key) else { return Step::None };
-        if let Some(part) = self.waiting_part(purpose)
-            && self.node(node).is_stalled(part)
-        {
-            self.hang(node, part, Waiting::Timer, Event::Timer(key));
+        let Some((node, purpose)) = self.comes_due(key) else { return Step::None };
+        let part = self.waiting_part(purpose);
+        if self.gate(node, part, Waiting::Timer, Event::Timer(key)) != Gate::Go || !self.is_due(key) {
             return Step::None;
         }
-        match self.gate(node, Waiting::Timer, Event::Timer(key)) {
-            Gate::Held | Gate::Dead => return Step::None,
-            Gate::Go => self.events += 1,
-        }
-        self.trace(node, RecordKind::Timer, 0, About::default(), || purpose.name().to_owned());
+        self.events += 1;
+        self.trace(node, RecordKind::Timer, purpose.digest(), About::default(), || purpose.name().to_owned());
         match purpose {
             TimerPurpose::Sleep(task) => {
                 self.application_events += 1;

@@ -6,14 +6,15 @@
 
 use std::collections::VecDeque;
 
-use host::{AttemptId, CallId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Operation, Origin, SimTime};
+use host::{AttemptId, CallId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Operation, Origin};
 
 use crate::calls::Calls;
 use crate::core::Core;
-use crate::event::{PacketId, Step};
+use crate::event::Step;
 use crate::links::{Packet, PacketKind};
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
+use crate::wire::Way;
 
 pub(crate) struct Connections<M> {
     pub(crate) all: Vec<Connection<M>>,
@@ -53,12 +54,7 @@ pub(crate) struct End {
 /// A connection. What is kept for each direction is indexed by the sending side.
 pub(crate) struct Connection<M> {
     pub(crate) ends: [End; 2],
-    /// When the last message sent that way arrives: none overtakes it.
-    pub(crate) last_arrival: [SimTime; 2],
-    /// Something sent that way was lost: nothing later arrives.
-    pub(crate) broken: [bool; 2],
-    /// What a cut holds, in order.
-    pub(crate) held: [Vec<PacketId>; 2],
+    pub(crate) ways: [Way; 2],
     pushes: VecDeque<M>,
     /// Tasks that wait for the connection itself or for a pushed message.
     waiters: Vec<TaskId>,
@@ -84,9 +80,7 @@ impl<D: Domain> Core<D> {
         let life = self.node(node).life;
         self.connections.all.push(Connection {
             ends: [End { node, life, open: false }, End { node: server, life: 0, open: false }],
-            last_arrival: [SimTime::ZERO; 2],
-            broken: [false; 2],
-            held: [Vec::new(), Vec::new()],
+            ways: Default::default(),
             pushes: VecDeque::new(),
             waiters: Vec::new(),
             opened: None,
@@ -126,8 +120,9 @@ impl<D: Domain> Core<D> {
         self.connections.all[conn].waiters.first().copied()
     }
 
-    /// The client closes its end.
+    /// The client closes its end, or gives up opening it.
     pub(crate) fn close(&mut self, conn: usize) {
+        self.opened(conn, Err(ConnectError::TimedOut));
         let end = self.connections.all[conn].ends[Side::Client as usize];
         if end.open {
             self.lose_end(conn, Side::Client);
@@ -204,6 +199,9 @@ impl<D: Domain> Core<D> {
         let conn = packet.conn;
         let receiver = packet.from.other();
         let (alive, life) = (self.node(node).alive, self.node(node).life);
+        if !alive {
+            self.count_met(node);
+        }
         if packet.kind == PacketKind::Connect {
             self.connections.all[conn].ends[Side::Server as usize] = End { node, life, open: alive };
             let answer = if alive { PacketKind::Accept } else { PacketKind::Reset };
@@ -212,8 +210,8 @@ impl<D: Domain> Core<D> {
         }
         let end = self.connections.all[conn].ends[receiver as usize];
         if !alive || end.life != life {
-            // No process knows this connection: the machine says so, unless it was told the same.
-            if packet.kind.carries_data() && end.open {
+            // No process knows this connection: the machine says so, unless it has said so before.
+            if packet.kind == PacketKind::Accept || (packet.kind.carries_data() && end.open) {
                 self.connections.all[conn].ends[receiver as usize].open = false;
                 self.send_from_machine(conn, receiver, PacketKind::Reset);
             }

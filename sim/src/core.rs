@@ -9,13 +9,15 @@
 //! | `tasks` | the programs' tasks and the ready queue |
 //! | `connections` | connections, pushed messages, what arrives at either end |
 //! | `calls` | requests and replies, and how long callers wait |
-//! | `links` | packets on their way: decide, leave, arrive; cuts and delays |
+//! | `links` | packets: decided, and how long each takes |
+//! | `wire` | packets on their way: order, loss, cuts |
 //! | `triggers` | the moments for which faults and cues wait |
 //! | `faults` | what a strike does, and undoes |
+//! | `matching` | faults of single messages |
 //! | `lifecycle` | still, resumed, dead, started again; what waits meanwhile |
 //! | `admit` | one event after another |
 
-use host::{AttemptId, Cue, Digest, Domain, Fold, NodeId, Purpose, SimTime};
+use host::{AttemptId, Cue, Digest, Domain, Ending, Fold, NodeId, Purpose, SimTime};
 
 use crate::connections::Connections;
 use crate::event::Event;
@@ -116,7 +118,10 @@ impl<D: Domain> Core<D> {
         text: impl FnOnce() -> String,
     ) {
         self.hash.word(self.now.as_nanos());
-        self.hash.word(digest ^ (node.index() as u64) << 48 ^ (kind as u64) << 40);
+        let peer = about.peer.map_or(0, |peer| peer.index() as u64 + 1);
+        self.hash.word((node.index() as u64) << 48 | (kind as u64) << 40 | peer);
+        self.hash.word(about.attempt.map_or(0, |attempt| attempt.digested()));
+        self.hash.word(digest);
         if let Some(records) = &mut self.records {
             let clock = self.nodes[node.index()].clock();
             let (mono, wall) = (clock.mono_at(self.now), clock.wall_at(self.now));
@@ -169,8 +174,11 @@ impl<D: Domain> Core<D> {
         node.random[slot].get_or_insert_with(|| Box::new(Stream::new(seed, stream, entity, Entity::WORLD))).word()
     }
 
-    /// Whether the cue has come; if not, the current task is woken when it does.
-    pub(crate) fn poll_cue(&mut self, cue: Cue) -> bool {
+    /// Whether the cue has come; if not, the current task is woken when it does. It never comes to the dead.
+    pub(crate) fn poll_cue(&mut self, node: NodeId, life: u32, cue: Cue) -> bool {
+        if !self.may_act(node, life) {
+            return false;
+        }
         let current = self.tasks.current();
         let state = &mut self.cues[usize::from(cue.0)];
         if !state.come {
@@ -195,5 +203,27 @@ impl<D: Domain> Core<D> {
     /// Nothing is left that could change a verdict.
     pub(crate) fn is_quiet(&self) -> bool {
         self.unfinished_clients == 0 && self.faults.pending == 0 && self.links.awaited == 0
+    }
+
+    /// How a run ends in which nothing will ever happen again.
+    pub(crate) fn ends_without_events(&self) -> Ending {
+        // What is on its way then, a fault holds for ever.
+        if self.unfinished_clients == 0 { Ending::Quiet } else { Ending::Stuck }
+    }
+
+    /// The trace hash of the whole run, its end included.
+    pub(crate) fn final_hash(&self, ending: Ending) -> u64 {
+        let mut hash = self.hash;
+        hash.word(self.now.as_nanos());
+        hash.word(match ending {
+            Ending::Quiet => 0,
+            Ending::Horizon => 1,
+            Ending::Budget => 2,
+            Ending::Stuck => 3,
+        });
+        hash.word(self.events);
+        hash.word(self.application_events);
+        hash.word(u64::from(self.ignored_dead_effects));
+        hash.value()
     }
 }

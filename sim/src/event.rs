@@ -7,8 +7,12 @@ use host::{AttemptId, ConnId, NodeId, Origin, TimerId};
 pub(crate) enum Event {
     /// A decided message leaves its machine.
     Leave(PacketId),
-    /// A message arrives.
+    /// The machine itself sends: an answer of its own, or what a cut has released.
+    Send(PacketId),
+    /// A message arrives at the machine.
     Arrive(PacketId),
+    /// A process takes a message out of its socket.
+    Read(PacketId),
     /// A timer is due.
     Timer(TimerKey),
     /// A planned moment has come, for that client if a milestone brought it.
@@ -19,7 +23,7 @@ pub(crate) enum Event {
     Throttle { strike: usize, stop: bool },
 }
 
-/// In which order a resumed process finds what waited for it: its own pending work, then the socket,
+/// In which order a process that runs again finds what waited for it: its own pending work, then the socket,
 /// then timers — so a reply that is already there beats a timer that has expired.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Waiting {
@@ -32,11 +36,11 @@ pub(crate) enum Waiting {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PacketId(pub(crate) usize);
 
-/// A timer's slot and the generation it was set in: a slot is used again, a key never matches twice.
+/// A timer's slot and its serial: a slot is used again, a key never matches twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TimerKey {
     pub(crate) slot: usize,
-    pub(crate) generation: u64,
+    pub(crate) serial: u64,
 }
 
 /// What the kernel asks to be done outside of itself, where the programs are.

@@ -1,15 +1,17 @@
 //! What a fault does when it strikes, and what its end undoes.
 
-use host::{Domain, Duration, NodeId, Span};
+use host::{Digest, Domain, Duration, Fold, NodeId, Span};
 
 use crate::connections::Side;
 use crate::core::{About, Core};
-use crate::event::{Event, PacketId};
-use crate::links::{Cut, PacketKind, Slow};
+use crate::event::Event;
+use crate::links::{PacketKind, Slow};
+use crate::matching::Matching;
 use crate::outcome::{RecordKind, Strike};
-use crate::plan::{Direction, Fault, Lasts, Link, MessageMatch, Target, What, When};
+use crate::plan::{Fault, Lasts, Link, What, When};
 use crate::stream::{Entity, Stream, StreamPurpose};
 use crate::triggers::Trigger;
+use crate::wire::Cut;
 
 #[derive(Default)]
 pub(crate) struct Faults {
@@ -19,7 +21,7 @@ pub(crate) struct Faults {
     /// What each strike's end must know.
     details: Vec<StrikeDetail>,
     /// The message faults in force.
-    matching: Vec<Matching>,
+    pub(crate) matching: Vec<Matching>,
     /// How many things in the queue the run's end waits for.
     pub(crate) pending: u32,
     pub(crate) watches_milestones: bool,
@@ -28,7 +30,7 @@ pub(crate) struct Faults {
 
 pub(crate) struct FaultState {
     entity: Entity,
-    what: What,
+    pub(crate) what: What,
     pub(crate) when: When,
     pub(crate) lasts: Lasts,
     stream: Option<Box<Stream>>,
@@ -45,18 +47,13 @@ impl FaultState {
 #[derive(Default)]
 struct StrikeDetail {
     reacher: Option<NodeId>,
-    /// For each node it struck, the life that it struck: a later life is not its business.
-    lives: Vec<u32>,
+    /// For each node it struck, which life of the process or of the machine that was: a later one is not
+    /// its business. `None`: there was none.
+    grips: Vec<Option<u32>>,
     /// Its end is in the queue, and the run's end waits for it.
     counted: bool,
     /// A throttled process stands right now.
     throttle_stands: bool,
-}
-
-/// A message fault in force.
-struct Matching {
-    strike: usize,
-    seen: u32,
 }
 
 impl<D: Domain> Core<D> {
@@ -64,18 +61,20 @@ impl<D: Domain> Core<D> {
     pub(crate) fn strike(&mut self, fault: usize, reacher: Option<NodeId>) {
         let (what, lasts) = (self.faults.plan[fault].what.clone(), self.faults.plan[fault].lasts.clone());
         let strike = self.faults.strikes.len();
-        let nodes = struck_nodes(&what, reacher);
+        let nodes = what.nodes(reacher);
         let place = nodes.first().copied().unwrap_or_default();
+        let mut digest = Fold::new(fault as u64);
+        nodes.digest(&mut digest);
         self.faults.strikes.push(Strike { fault, from: self.now, until: None, nodes: nodes.clone(), met: 0 });
         self.faults.details.push(StrikeDetail { reacher, ..StrikeDetail::default() });
         let about = About { fault: Some(fault), ..About::default() };
-        self.trace(place, RecordKind::Fault, fault as u64, about, || what.name().to_owned());
+        self.trace(place, RecordKind::Fault, digest.value(), about, || what.name().to_owned());
         for node in nodes {
             self.strike_node(strike, node, &what);
         }
         self.strike_links(strike, reacher, &what);
         match lasts {
-            Lasts::Instant => self.faults.strikes[strike].until = Some(self.now),
+            Lasts::Instant => self.undo(strike),
             Lasts::For(span) => {
                 let lasts = self.draw_for_strike(strike, &span);
                 self.faults.details[strike].counted = true;
@@ -87,12 +86,31 @@ impl<D: Domain> Core<D> {
     }
 
     fn strike_node(&mut self, strike: usize, node: NodeId, what: &What) {
+        let state = self.node(node);
+        // Where nothing lives, nothing can be made to stand still, not even later.
+        let grip = match what {
+            What::Pause(_) | What::Stall(..) | What::Throttle { .. } => state.alive.then_some(state.life),
+            What::MachineSleep(_) | What::VmStop(_) => state.is_powered().then_some(state.outages),
+            _ => Some(0),
+        };
+        self.faults.details[strike].grips.push(grip);
+        if grip.is_none() {
+            return;
+        }
+        let state = self.node_mut(node);
         match what {
             What::Pause(_) => self.change_standing(node, |standing| standing.paused += 1),
             What::MachineSleep(_) => self.change_standing(node, |standing| standing.asleep += 1),
             What::VmStop(_) => self.change_standing(node, |standing| standing.stopped += 1),
-            What::Kill(_) => self.kill(node),
-            What::PowerOff(_) => self.power_off(node),
+            What::Kill(_) => {
+                state.down += 1;
+                self.kill(node);
+            }
+            What::PowerOff(_) => {
+                state.down += 1;
+                state.unpowered += 1;
+                self.power_off(node);
+            }
             What::Stall(_, part) => self.begin_stall(node, *part),
             What::Throttle { run, .. } => {
                 self.queue.push(self.now + *run, Event::Throttle { strike, stop: true });
@@ -102,13 +120,18 @@ impl<D: Domain> Core<D> {
                 self.change_clock(node, |clock| clock.wall = clock.wall.saturating_add(by));
             }
             What::ClockRate(_, rate) => {
-                let rate = *rate;
-                self.change_clock(node, |clock| clock.rate = rate);
+                state.rates.push((strike, *rate));
+                self.follow_rate(node);
             }
             What::Cut(..) | What::Slow(..) | What::Reset(..) | What::Drop(..) | What::Delay(..) => {}
         }
-        let life = self.node(node).life;
-        self.faults.details[strike].lives.push(life);
+    }
+
+    /// All clocks of the machine run at the rate for which the last strike in force asks.
+    fn follow_rate(&mut self, node: NodeId) {
+        let state = self.node(node);
+        let rate = state.rates.last().map_or(state.base_rate, |(_, rate)| *rate);
+        self.change_clock(node, |clock| clock.rate = rate);
     }
 
     fn strike_links(&mut self, strike: usize, reacher: Option<NodeId>, what: &What) {
@@ -122,9 +145,8 @@ impl<D: Domain> Core<D> {
                 self.links.slows.extend(resolved(links, reacher).map(|(from, to)| Slow { from, to, by, strike }));
             }
             What::Reset(links) => {
-                for (from, to) in resolved(links, reacher) {
-                    self.reset_connections(strike, from, to);
-                }
+                let links: Vec<_> = resolved(links, reacher).collect();
+                self.reset_connections(strike, &links);
             }
             What::Drop(_) | What::Delay(..) => self.faults.matching.push(Matching { strike, seen: 0 }),
             _ => {}
@@ -139,40 +161,58 @@ impl<D: Domain> Core<D> {
         if self.faults.strikes[strike].until.is_some() {
             return;
         }
-        self.faults.strikes[strike].until = Some(self.now);
         let fault = self.faults.strikes[strike].fault;
-        let what = self.faults.plan[fault].what.clone();
-        let nodes = self.faults.strikes[strike].nodes.clone();
-        let lives = std::mem::take(&mut self.faults.details[strike].lives);
-        let place = nodes.first().copied().unwrap_or_default();
+        let place = self.faults.strikes[strike].nodes.first().copied().unwrap_or_default();
         let about = About { fault: Some(fault), ..About::default() };
-        self.trace(place, RecordKind::FaultEnd, fault as u64, about, || what.name().to_owned());
-        for (node, life) in nodes.into_iter().zip(lives) {
-            let same_life = self.node(node).life == life;
-            self.end_at_node(strike, node, same_life, &what);
-        }
-        self.end_on_links(strike, &what);
+        let name = self.faults.plan[fault].what.name();
+        self.trace(place, RecordKind::FaultEnd, strike as u64, about, || name.to_owned());
+        self.undo(strike);
     }
 
-    fn end_at_node(&mut self, strike: usize, node: NodeId, same_life: bool, what: &What) {
+    /// The strike is in force no more.
+    fn undo(&mut self, strike: usize) {
+        self.faults.strikes[strike].until = Some(self.now);
+        let what = self.faults.plan[self.faults.strikes[strike].fault].what.clone();
+        let nodes = self.faults.strikes[strike].nodes.clone();
+        let grips = std::mem::take(&mut self.faults.details[strike].grips);
+        for (node, grip) in nodes.into_iter().zip(grips) {
+            self.undo_at_node(strike, node, grip, &what);
+        }
+        self.undo_on_links(strike, &what);
+    }
+
+    fn undo_at_node(&mut self, strike: usize, node: NodeId, grip: Option<u32>, what: &What) {
+        let state = self.node(node);
+        let same_life = grip == Some(state.life);
+        let same_power = grip == Some(state.outages);
+        let stands = std::mem::take(&mut self.faults.details[strike].throttle_stands);
+        let state = self.node_mut(node);
         match what {
             What::Pause(_) if same_life => self.change_standing(node, |standing| standing.paused -= 1),
-            What::MachineSleep(_) => self.change_standing(node, |standing| standing.asleep -= 1),
-            What::VmStop(_) => self.change_standing(node, |standing| standing.stopped -= 1),
-            What::Kill(_) | What::PowerOff(_) if same_life => self.restart(node),
+            What::MachineSleep(_) if same_power => self.change_standing(node, |standing| standing.asleep -= 1),
+            What::VmStop(_) if same_power => self.change_standing(node, |standing| standing.stopped -= 1),
+            What::Kill(_) => {
+                state.down -= 1;
+                self.revive(node);
+            }
+            What::PowerOff(_) => {
+                state.down -= 1;
+                state.unpowered -= 1;
+                self.revive(node);
+            }
             What::Stall(_, part) if same_life => self.end_stall(node, *part),
-            What::Throttle { .. } if same_life && std::mem::take(&mut self.faults.details[strike].throttle_stands) => {
+            What::Throttle { .. } if same_life && stands => {
                 self.change_standing(node, |standing| standing.paused -= 1);
             }
             What::ClockRate(..) => {
-                let rate = self.node(node).base_rate;
-                self.change_clock(node, |clock| clock.rate = rate);
+                state.rates.retain(|(whose, _)| *whose != strike);
+                self.follow_rate(node);
             }
             _ => {}
         }
     }
 
-    fn end_on_links(&mut self, strike: usize, what: &What) {
+    fn undo_on_links(&mut self, strike: usize, what: &What) {
         match what {
             What::Cut(links, _) => {
                 let reacher = self.faults.details[strike].reacher;
@@ -201,7 +241,7 @@ impl<D: Domain> Core<D> {
         let Strike { fault, until, nodes, .. } = &self.faults.strikes[strike];
         let (What::Throttle { run, stop: stands, .. }, None) = (&self.faults.plan[*fault].what, until) else { return };
         let (node, wait) = (nodes[0], if stop { *stands } else { *run });
-        if self.node(node).life != self.faults.details[strike].lives[0] {
+        if self.faults.details[strike].grips[0] != Some(self.node(node).life) {
             return;
         }
         self.faults.details[strike].throttle_stands = stop;
@@ -209,61 +249,20 @@ impl<D: Domain> Core<D> {
         self.queue.push(self.now + wait, Event::Throttle { strike, stop: !stop });
     }
 
-    /// Something could not be handed to a process that stands still or is dead: the strikes in force
-    /// there have met it.
+    /// Something could not be handed to a process that stands still or is dead: the strikes in force that
+    /// keep it so have met it.
     pub(crate) fn count_met(&mut self, node: NodeId) {
-        for strike in &mut self.faults.strikes {
-            if strike.until.is_none() && strike.nodes.contains(&node) {
+        let Faults { strikes, plan, .. } = &mut self.faults;
+        for strike in strikes {
+            if strike.until.is_none() && strike.nodes.contains(&node) && plan[strike.fault].what.stops_processes() {
                 strike.met += 1;
             }
         }
     }
 
-    /// A packet leaves: message faults may lose or delay it. Whether it may go on.
-    pub(crate) fn meet_message_faults(&mut self, id: PacketId) -> bool {
-        for i in 0..self.faults.matching.len() {
-            let strike = self.faults.matching[i].strike;
-            let what = &self.faults.plan[self.faults.strikes[strike].fault].what;
-            let (What::Drop(matches) | What::Delay(matches, _)) = what else { continue };
-            if !self.matches(matches, id, self.faults.details[strike].reacher) {
-                continue;
-            }
-            let nth = matches.nth;
-            let delay = if let What::Delay(_, by) = what { Some(*by) } else { None };
-            self.faults.matching[i].seen += 1;
-            if nth.is_some_and(|nth| nth != self.faults.matching[i].seen) {
-                continue;
-            }
-            self.faults.strikes[strike].met += 1;
-            match delay {
-                Some(by) => {
-                    let by = self.draw_for_strike(strike, &by);
-                    self.delay(id, by);
-                }
-                None => {
-                    let (conn, from) = (self.packet(id).conn, self.packet(id).from);
-                    self.connections.all[conn].broken[from as usize] = true;
-                    self.lose(id);
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    fn matches(&self, matches: &MessageMatch, id: PacketId, reacher: Option<NodeId>) -> bool {
-        let packet = self.packet(id);
-        let kind = match matches.direction {
-            Direction::Request => PacketKind::Request,
-            Direction::Reply => PacketKind::Reply,
-            Direction::Push => PacketKind::Push,
-        };
-        let (client, server) = self.route(packet.conn, Side::Client);
-        let is = |target: &Target, node| resolve(*target, reacher) == Some(node);
-        packet.kind == kind
-            && packet.operation == Some(matches.operation)
-            && matches.clients.iter().any(|target| is(target, client))
-            && matches.server.as_ref().is_none_or(|target| is(target, server))
+    /// The client that reached a strike's milestone.
+    pub(crate) fn reacher(&self, strike: usize) -> Option<NodeId> {
+        self.faults.details[strike].reacher
     }
 
     /// A draw of a strike's fault: the same in every world that has a fault of that name.
@@ -275,11 +274,13 @@ impl<D: Domain> Core<D> {
         state.stream.get_or_insert_with(new).draw(span)
     }
 
-    fn reset_connections(&mut self, strike: usize, from: NodeId, to: NodeId) {
+    fn reset_connections(&mut self, strike: usize, links: &[(NodeId, NodeId)]) {
         for conn in 0..self.connections.all.len() {
             let ends = &self.connections.all[conn].ends;
             let is_open = ends[0].open || ends[1].open;
-            if is_open && self.route(conn, Side::Client) == (from, to) {
+            // A connection uses both directions; it is reset once.
+            let uses = |side| links.contains(&self.route(conn, side));
+            if is_open && (uses(Side::Client) || uses(Side::Server)) {
                 self.faults.strikes[strike].met += 1;
                 for side in [Side::Client, Side::Server] {
                     self.send_from_machine(conn, side, PacketKind::Reset);
@@ -289,33 +290,6 @@ impl<D: Domain> Core<D> {
     }
 }
 
-/// The nodes on which a fault acts; for links, those that send.
-fn struck_nodes(what: &What, reacher: Option<NodeId>) -> Vec<NodeId> {
-    let targets: Vec<Target> = match what {
-        What::Pause(targets)
-        | What::MachineSleep(targets)
-        | What::VmStop(targets)
-        | What::Kill(targets)
-        | What::PowerOff(targets)
-        | What::StepClock(targets, _)
-        | What::ClockRate(targets, _) => targets.clone(),
-        What::Stall(target, _) | What::Throttle { target, .. } => vec![*target],
-        What::Cut(links, _) | What::Slow(links, _) | What::Reset(links) => links.iter().map(|link| link.from).collect(),
-        What::Drop(matches) | What::Delay(matches, _) => matches.clients.clone(),
-    };
-    let mut nodes: Vec<NodeId> = targets.into_iter().filter_map(|target| resolve(target, reacher)).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes
-}
-
-const fn resolve(target: Target, reacher: Option<NodeId>) -> Option<NodeId> {
-    match target {
-        Target::Node(node) => Some(node),
-        Target::Reacher => reacher,
-    }
-}
-
 fn resolved(links: &[Link], reacher: Option<NodeId>) -> impl Iterator<Item = (NodeId, NodeId)> {
-    links.iter().filter_map(move |link| Some((resolve(link.from, reacher)?, resolve(link.to, reacher)?)))
+    links.iter().filter_map(move |link| Some((link.from.node(reacher)?, link.to.node(reacher)?)))
 }

@@ -25,6 +25,7 @@ mod event;
 mod faults;
 mod lifecycle;
 mod links;
+mod matching;
 mod node;
 pub mod outcome;
 pub mod plan;
@@ -35,6 +36,7 @@ pub mod stream;
 mod tasks;
 mod timers;
 mod triggers;
+mod wire;
 
 pub use node::NodeSpec;
 pub use outcome::{NodeOutcome, Noted, Outcome, Record, RecordKind, Strike};

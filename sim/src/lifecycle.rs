@@ -6,7 +6,7 @@ use crate::connections::Side;
 use crate::core::{About, Core};
 use crate::event::{Event, Waiting};
 use crate::links::PacketKind;
-use crate::node::{Role, Standing};
+use crate::node::{HeldUp, Role, Standing};
 use crate::outcome::RecordKind;
 
 impl<D: Domain> Core<D> {
@@ -20,9 +20,8 @@ impl<D: Domain> Core<D> {
             self.change_clock(node, |clock| clock.ticking = after.ticking());
         }
         self.record_activity(node);
-        if before.is_still() && !after.is_still() {
-            self.resume(node);
-        }
+        self.take_up(node);
+        self.revive(node);
     }
 
     /// A machine's clocks change: a new segment begins, and its timers are due at other true times.
@@ -35,67 +34,47 @@ impl<D: Domain> Core<D> {
         self.rearm(node);
     }
 
-    /// What waited is taken up in order: the process's own work, then its socket, then its timers.
-    fn resume(&mut self, node: NodeId) {
-        let state = self.node_mut(node);
-        let (parked, mut backlog) = (std::mem::take(&mut state.parked), std::mem::take(&mut state.backlog));
-        self.tasks.wake_all(parked);
-        backlog.sort_by_key(|(waiting, _)| *waiting);
-        for (_, event) in backlog {
-            self.requeue(event);
-        }
-    }
-
     /// One part of a process hangs.
     pub(crate) fn begin_stall(&mut self, node: NodeId, part: Part) {
         self.node_mut(node).stalled.push(part);
         self.record_activity(node);
     }
 
-    /// One part of a process no longer hangs.
+    /// One part of a process no longer hangs, unless another strike says so too.
     pub(crate) fn end_stall(&mut self, node: NodeId, part: Part) {
+        let stalled = &mut self.node_mut(node).stalled;
+        let place = stalled.iter().position(|other| *other == part).expect("the strike that ends had begun");
+        stalled.remove(place);
+        self.record_activity(node);
+        self.take_up(node);
+    }
+
+    /// The event waits: for the machine, the process, or the part of it to which it belongs.
+    pub(crate) fn hold(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) {
+        self.count_met(node);
+        self.node_mut(node).waiting.push(HeldUp { part, order, event });
+    }
+
+    /// What need not wait any more is taken up in order, and ahead of all else: the process's own work, then
+    /// its socket, then its timers.
+    fn take_up(&mut self, node: NodeId) {
         let state = self.node_mut(node);
-        let Some(place) = state.stalled.iter().position(|other| *other == part) else { return };
-        state.stalled.remove(place);
-        if state.is_stalled(part) {
+        if state.waiting.is_empty() && state.parked.is_empty() {
             return;
         }
-        self.record_activity(node);
-        let state = self.node_mut(node);
-        let tasks: Vec<_> =
-            state.hung_tasks.extract_if(.., |(whose, _)| *whose == part).map(|(_, task)| task).collect();
-        let mut events: Vec<_> = state.hung.extract_if(.., |(whose, ..)| *whose == part).collect();
-        self.tasks.wake_all(tasks);
-        events.sort_by_key(|(_, waiting, _)| *waiting);
-        for (_, _, event) in events {
-            self.requeue(event);
-        }
-    }
-
-    fn requeue(&mut self, event: Event) {
-        match event {
-            Event::Timer(key) => self.unhold_timer(key),
-            event => {
-                self.queue.push(self.now, event);
+        let (parked, waiting) = (std::mem::take(&mut state.parked), std::mem::take(&mut state.waiting));
+        let (still, mut go) = waiting.into_iter().partition::<Vec<_>, _>(|held| state.still_holds(held));
+        state.waiting = still;
+        // Tasks that may not run yet are parked again.
+        self.tasks.wake_all(parked);
+        go.sort_by_key(|held| held.order);
+        for HeldUp { event, .. } in go {
+            match event {
+                Event::Timer(key) => self.take_up_timer(key),
+                event => {
+                    self.queue.push_ahead(self.now, event);
+                }
             }
-        }
-    }
-
-    /// The event waits until the process runs again.
-    pub(crate) fn hold(&mut self, node: NodeId, waiting: Waiting, event: Event) {
-        self.count_met(node);
-        self.node_mut(node).backlog.push((waiting, event));
-        if let Event::Timer(key) = event {
-            self.hold_timer(key);
-        }
-    }
-
-    /// The event waits until the part no longer hangs.
-    pub(crate) fn hang(&mut self, node: NodeId, part: Part, waiting: Waiting, event: Event) {
-        self.count_met(node);
-        self.node_mut(node).hung.push((part, waiting, event));
-        if let Event::Timer(key) = event {
-            self.hold_timer(key);
         }
     }
 
@@ -119,8 +98,12 @@ impl<D: Domain> Core<D> {
     pub(crate) fn power_off(&mut self, node: NodeId) {
         self.end_life(node);
         let state = self.node_mut(node);
-        state.powered = false;
+        state.outages += 1;
         state.disk.lose_power();
+        // What it had said into a cut was in its memory.
+        self.lose_held_of(node);
+        // A machine without power neither sleeps nor stands; what waited for it finds it off.
+        self.change_standing(node, |standing| *standing = Standing::default());
     }
 
     /// Whether there was a life to end.
@@ -134,11 +117,12 @@ impl<D: Domain> Core<D> {
         state.standing.paused = 0;
         state.stalled.clear();
         state.parked.clear();
-        state.hung_tasks.clear();
-        let waiting = state.backlog.drain(..).map(|(_, event)| event);
-        let lost: Vec<Event> = waiting.chain(state.hung.drain(..).map(|(_, _, event)| event)).collect();
-        for event in lost {
-            if let Event::Leave(id) | Event::Arrive(id) = event {
+        let waiting = std::mem::take(&mut state.waiting);
+        // What the machine has not taken in yet is not the process's.
+        let (of_machine, lost) = waiting.into_iter().partition::<Vec<_>, _>(HeldUp::is_of_the_machine);
+        state.waiting = of_machine;
+        for held in lost {
+            if let Event::Leave(id) | Event::Read(id) = held.event {
                 self.lose(id);
             }
         }
@@ -146,15 +130,19 @@ impl<D: Domain> Core<D> {
         self.forget_calls(node);
         self.client_finished(node);
         self.record_activity(node);
+        self.starting.retain(|other| *other != node);
         self.dying.push(node);
         true
     }
 
-    /// The process starts again, from what its disk holds.
-    pub(crate) fn restart(&mut self, node: NodeId) {
+    /// A dead process starts again, from what its disk holds, if nothing keeps it from living and its machine
+    /// runs.
+    pub(crate) fn revive(&mut self, node: NodeId) {
         let state = self.node_mut(node);
+        if state.alive || state.down > 0 || state.standing.machine() > 0 {
+            return;
+        }
         state.alive = true;
-        state.powered = true;
         if state.role == Role::Client {
             state.unfinished = true;
             self.unfinished_clients += 1;

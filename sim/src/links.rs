@@ -1,17 +1,17 @@
-//! Packets on their way: decided, left, arrived; and what can hold them up.
+//! Packets: what is sent, and how long it takes.
 //!
 //! A send is two events. *Deciding* happens inside the step that sends; *leaving* is an event of its
 //! own a little processor time later (1 to 20 us, drawn), in program order for each node. A pause, a
 //! kill or a cut may act between the two: "looked at the clock … stood still … the write left".
 
-use host::{AttemptId, CallId, Digest, Domain, Duration, NodeId, Operation, Span, span};
+use host::{AttemptId, CallId, Digest, Domain, Duration, Fold, NodeId, Operation, Part, Span, span};
 
 use crate::connections::Side;
 use crate::core::{About, Core};
 use crate::event::{Event, PacketId};
 use crate::outcome::RecordKind;
-use crate::plan::Held;
 use crate::stream::{Stream, StreamPurpose};
+use crate::wire::Cut;
 
 pub(crate) struct Links<M> {
     packets: Vec<Option<Packet<M>>>,
@@ -44,15 +44,6 @@ impl<M> Default for Links<M> {
 pub(crate) struct Pair {
     pub(crate) latency: Span,
     stream: Option<Box<Stream>>,
-}
-
-/// Nothing passes from one node to another.
-#[derive(Clone, Copy)]
-pub(crate) struct Cut {
-    pub(crate) from: NodeId,
-    pub(crate) to: NodeId,
-    pub(crate) held: Held,
-    pub(crate) strike: usize,
 }
 
 /// What passes from one node to another takes longer.
@@ -103,9 +94,13 @@ pub(crate) struct Packet<M> {
     pub(crate) call: Option<CallId>,
     pub(crate) operation: Option<Operation>,
     pub(crate) message: Option<M>,
+    /// The part of the sending process that decided it: it leaves when that part runs.
+    pub(crate) part: Option<Part>,
+    /// The how-manieth packet it is on its direction of its connection, once it is on the wire.
+    pub(crate) place: Option<u32>,
+    pub(crate) latency: Duration,
     number: u32,
     digest: u64,
-    latency: Duration,
     awaited: bool,
 }
 
@@ -121,9 +116,11 @@ impl<M> Packet<M> {
             call: None,
             operation: None,
             message: None,
+            part: None,
+            place: None,
+            latency: Duration::ZERO,
             number: 0,
             digest: 0,
-            latency: Duration::ZERO,
             awaited: false,
         }
     }
@@ -148,7 +145,8 @@ impl<D: Domain> Core<D> {
 
     /// A step decides to send: the message will leave a little processor time later.
     pub(crate) fn decide(&mut self, packet: Packet<D::Message>) {
-        let packet = self.prepared(packet);
+        let part = if packet.kind == PacketKind::Reply { Some(Part::REQUESTS) } else { self.tasks.current_part() };
+        let packet = self.prepared(Packet { part, ..packet });
         let (node, to) = self.route(packet.conn, packet.from);
         let cpu = {
             let stream = self.link_stream(node, to);
@@ -169,81 +167,30 @@ impl<D: Domain> Core<D> {
         self.transmit(id);
     }
 
-    /// The packet is on the wire from now on, unless something holds it up.
-    pub(crate) fn transmit(&mut self, id: PacketId) {
-        let packet = self.packet(id);
-        let (conn, side, latency) = (packet.conn, packet.from, packet.latency);
-        let (from, to) = self.route(conn, side);
-        if self.connections.all[conn].broken[side as usize] {
-            self.lose(id);
-        } else if let Some(cut) = self.cut_between(from, to) {
-            self.meet_cut(id, cut);
-        } else {
-            let latency = latency + self.slowness(from, to);
-            let last = &mut self.connections.all[conn].last_arrival[side as usize];
-            let at = (self.now + latency).max(*last);
-            *last = at;
-            self.queue.push(at, Event::Arrive(id));
-        }
-    }
-
-    /// The cut in force between two nodes.
-    pub(crate) fn cut_between(&self, from: NodeId, to: NodeId) -> Option<Cut> {
-        self.links.cuts.iter().find(|cut| cut.from == from && cut.to == to).copied()
-    }
-
-    /// A packet meets a cut: it is held, or lost and the direction with it.
-    pub(crate) fn meet_cut(&mut self, id: PacketId, cut: Cut) {
-        self.faults.strikes[cut.strike].met += 1;
-        let packet = self.packet(id);
-        let (conn, side) = (packet.conn, packet.from as usize);
-        if cut.held == Held::Linger && packet.kind != PacketKind::Connect {
-            self.trace_packet(id, cut.from, cut.to, RecordKind::Held);
-            self.connections.all[conn].held[side].push(id);
-        } else {
-            self.connections.all[conn].broken[side] = true;
-            self.lose(id);
-        }
-    }
-
-    /// The cuts between these nodes are healed: what they held goes on its way, in order.
-    pub(crate) fn release_held(&mut self, from: NodeId, to: NodeId) {
-        for conn in 0..self.connections.all.len() {
-            for side in [Side::Client, Side::Server] {
-                if self.route(conn, side) == (from, to) {
-                    for id in std::mem::take(&mut self.connections.all[conn].held[side as usize]) {
-                        self.transmit(id);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The packet never arrives.
-    pub(crate) fn lose(&mut self, id: PacketId) {
-        let packet = self.packet(id);
-        let (from, to) = self.route(packet.conn, packet.from);
-        self.trace_packet(id, from, to, RecordKind::Lost);
-        self.take(id);
-    }
-
-    pub(crate) fn delay(&mut self, id: PacketId, by: Duration) {
-        self.packet_mut(id).latency += by;
-    }
-
     pub(crate) fn packet(&self, id: PacketId) -> &Packet<D::Message> {
         self.links.packets[id.0].as_ref().expect("a packet on its way is there")
     }
 
-    fn packet_mut(&mut self, id: PacketId) -> &mut Packet<D::Message> {
+    pub(crate) fn packet_mut(&mut self, id: PacketId) -> &mut Packet<D::Message> {
         self.links.packets[id.0].as_mut().expect("a packet on its way is there")
     }
 
+    /// Takes a packet out of its slot: it is on its way no more.
     pub(crate) fn take(&mut self, id: PacketId) -> Packet<D::Message> {
         let packet = self.links.packets[id.0].take().expect("a packet on its way is there");
         self.links.free.push(id);
         self.links.awaited -= u32::from(packet.awaited);
         packet
+    }
+
+    /// The run's end waits for this packet, if it goes where that matters; or not, while a cut holds it: it
+    /// waits for the end of the cut then, if that is to come.
+    pub(crate) fn set_awaited(&mut self, id: PacketId, on_its_way: bool) {
+        let packet = self.packet(id);
+        let (_, to) = self.route(packet.conn, packet.from);
+        let awaited = on_its_way && packet.message.is_some() && self.node(to).is_awaited();
+        let before = std::mem::replace(&mut self.packet_mut(id).awaited, awaited);
+        self.links.awaited = self.links.awaited + u32::from(awaited) - u32::from(before);
     }
 
     /// Sender and receiver of what that side of the connection sends.
@@ -254,7 +201,7 @@ impl<D: Domain> Core<D> {
 
     pub(crate) fn trace_packet(&mut self, id: PacketId, node: NodeId, peer: NodeId, kind: RecordKind) {
         let packet = self.packet(id);
-        let digest = packet.digest ^ packet.kind as u64;
+        let digest = packet.digest;
         let (peer, message) = (Some(peer), Some(packet.number));
         let about = About { peer, message, attempt: packet.attempt, fault: None };
         let text = if self.records.is_some() {
@@ -270,7 +217,10 @@ impl<D: Domain> Core<D> {
         let (from, to) = self.route(packet.conn, packet.from);
         let number = self.links.next_number;
         self.links.next_number += 1;
-        let digest = packet.message.as_ref().map_or(0, Digest::digested);
+        let mut digest = Fold::new(packet.conn as u64);
+        digest.word(packet.kind as u64);
+        packet.message.digest(&mut digest);
+        let digest = digest.value();
         let awaited = packet.message.is_some() && self.node(to).is_awaited();
         let latency = match self.pair_mut(from, to).latency {
             Span::Fixed(latency) => latency,
@@ -300,7 +250,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// By how much the faults in force slow this link down, and counts that they did.
-    fn slowness(&mut self, from: NodeId, to: NodeId) -> Duration {
+    pub(crate) fn slowness(&mut self, from: NodeId, to: NodeId) -> Duration {
         let mut total = Duration::ZERO;
         for i in 0..self.links.slows.len() {
             let slow = self.links.slows[i];

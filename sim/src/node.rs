@@ -57,6 +57,21 @@ impl Standing {
     }
 }
 
+/// An event that waits: for the machine if it is the machine's, else for the process and, if it belongs to
+/// one, for that part of it.
+pub(crate) struct HeldUp {
+    pub(crate) part: Option<Part>,
+    pub(crate) order: Waiting,
+    pub(crate) event: Event,
+}
+
+impl HeldUp {
+    /// Whether it waits for the machine, be the process dead or alive.
+    pub(crate) const fn is_of_the_machine(&self) -> bool {
+        matches!(self.event, Event::Arrive(_) | Event::Send(_))
+    }
+}
+
 pub(crate) struct Node<R> {
     pub(crate) id: NodeId,
     pub(crate) name: String,
@@ -65,13 +80,20 @@ pub(crate) struct Node<R> {
     /// Counts the lives of its process: effects of an earlier life are ignored.
     pub(crate) life: u32,
     pub(crate) alive: bool,
-    pub(crate) powered: bool,
+    /// How many strikes in force keep its process from living.
+    pub(crate) down: u32,
+    /// Counts how often its machine has lost power.
+    pub(crate) outages: u32,
+    /// How many strikes in force keep power from its machine.
+    pub(crate) unpowered: u32,
     /// A client whose program has not ended (a dead one has).
     pub(crate) unfinished: bool,
     pub(crate) standing: Standing,
     /// Parts that hang, one entry for each strike.
     pub(crate) stalled: Vec<Part>,
     pub(crate) base_rate: Ppm,
+    /// Other rates, by the strikes that ask for them; the last one is in force.
+    pub(crate) rates: Vec<(usize, Ppm)>,
     /// All its clocks' segments; the last is in force.
     pub(crate) clocks: Vec<Segment>,
     pub(crate) activity: Vec<(SimTime, Activity)>,
@@ -79,12 +101,10 @@ pub(crate) struct Node<R> {
     pub(crate) steps: u32,
     /// When its processor will have sent what was decided so far.
     pub(crate) busy_until: SimTime,
-    /// What waits for the process to run again.
-    pub(crate) backlog: Vec<(Waiting, Event)>,
+    /// What waits until its machine, its process or a part of it runs again, in the order in which it came.
+    pub(crate) waiting: Vec<HeldUp>,
+    /// Tasks that were to be polled while they may not run.
     pub(crate) parked: Vec<TaskId>,
-    /// What waits for a stalled part.
-    pub(crate) hung: Vec<(Part, Waiting, Event)>,
-    pub(crate) hung_tasks: Vec<(Part, TaskId)>,
     pub(crate) random: [Option<Box<Stream>>; 2],
     /// The slots of a service's timers.
     pub(crate) timers: Vec<(TimerId, usize)>,
@@ -97,7 +117,7 @@ impl<R> Node<R> {
             since: SimTime::ZERO,
             mono: FIRST_READING,
             boot: FIRST_READING,
-            wall: FIRST_WALL + spec.wall_offset,
+            wall: FIRST_WALL.saturating_add(spec.wall_offset),
             rate: spec.rate,
             ticking: Ticking::All,
         };
@@ -108,20 +128,21 @@ impl<R> Node<R> {
             role,
             life: 0,
             alive: true,
-            powered: true,
+            down: 0,
+            outages: 0,
+            unpowered: 0,
             unfinished: role == Role::Client,
             standing: Standing::default(),
             stalled: Vec::new(),
             base_rate: spec.rate,
+            rates: Vec::new(),
             clocks: vec![start],
             activity: Vec::new(),
             attempts: 0,
             steps: 0,
             busy_until: SimTime::ZERO,
-            backlog: Vec::new(),
+            waiting: Vec::new(),
             parked: Vec::new(),
-            hung: Vec::new(),
-            hung_tasks: Vec::new(),
             random: [None, None],
             timers: Vec::new(),
             disk: Disk::default(),
@@ -149,7 +170,22 @@ impl<R> Node<R> {
         self.role == (Role::Service { awaited: true })
     }
 
-    pub(crate) fn is_stalled(&self, part: Part) -> bool {
+    /// Whether its machine runs and is on the network.
+    pub(crate) const fn is_powered(&self) -> bool {
+        self.unpowered == 0
+    }
+
+    /// Whether something must wait that belongs to this part of the process, or to no part of its own.
+    pub(crate) fn holds_up(&self, part: Option<Part>) -> bool {
+        self.standing.is_still() || part.is_some_and(|part| self.is_stalled(part))
+    }
+
+    /// Whether this must go on waiting.
+    pub(crate) fn still_holds(&self, held: &HeldUp) -> bool {
+        if held.is_of_the_machine() { self.standing.machine() > 0 } else { self.holds_up(held.part) }
+    }
+
+    fn is_stalled(&self, part: Part) -> bool {
         !self.stalled.is_empty() && self.stalled.contains(&part)
     }
 }

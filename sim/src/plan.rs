@@ -32,7 +32,7 @@ pub enum What {
     /// The virtual machine is stopped: as a sleep, and all its clocks stand.
     VmStop(Vec<Target>),
     /// The process dies; its connections are reset. It is restarted at the fault's end, from what its
-    /// disk holds (the page cache survives).
+    /// disk holds (the page cache survives), unless another fault keeps it dead or its machine asleep.
     Kill(Vec<Target>),
     /// The machine loses power: silence, and what was not synced is lost. It is back at the fault's end.
     PowerOff(Vec<Target>),
@@ -84,6 +84,42 @@ impl What {
             Self::Delay(..) => "delay",
         }
     }
+
+    /// The nodes on which it acts, in the order of their ids; for links, those that send.
+    pub(crate) fn nodes(&self, reacher: Option<NodeId>) -> Vec<NodeId> {
+        let targets: Vec<Target> = match self {
+            Self::Pause(targets)
+            | Self::MachineSleep(targets)
+            | Self::VmStop(targets)
+            | Self::Kill(targets)
+            | Self::PowerOff(targets)
+            | Self::StepClock(targets, _)
+            | Self::ClockRate(targets, _) => targets.clone(),
+            Self::Stall(target, _) | Self::Throttle { target, .. } => vec![*target],
+            Self::Cut(links, _) | Self::Slow(links, _) | Self::Reset(links) => {
+                links.iter().map(|link| link.from).collect()
+            }
+            Self::Drop(matches) | Self::Delay(matches, _) => matches.clients.clone(),
+        };
+        let mut nodes: Vec<NodeId> = targets.into_iter().filter_map(|target| target.node(reacher)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Whether it makes processes stand still, hang or die.
+    pub(crate) const fn stops_processes(&self) -> bool {
+        matches!(
+            self,
+            Self::Pause(_)
+                | Self::MachineSleep(_)
+                | Self::VmStop(_)
+                | Self::Kill(_)
+                | Self::PowerOff(_)
+                | Self::Stall(..)
+                | Self::Throttle { .. }
+        )
+    }
 }
 
 /// A node, or whoever it turns out to be.
@@ -93,6 +129,16 @@ pub enum Target {
     Node(NodeId),
     /// The client that reached the fault's milestone.
     Reacher,
+}
+
+impl Target {
+    /// Who it is, if that is known.
+    pub(crate) const fn node(self, reacher: Option<NodeId>) -> Option<NodeId> {
+        match self {
+            Self::Node(node) => Some(node),
+            Self::Reacher => reacher,
+        }
+    }
 }
 
 /// One direction between two nodes.

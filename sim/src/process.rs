@@ -4,7 +4,7 @@
 //! handle is asked to do has no effect and is counted: `Drop` code of a dead process is not a crash's
 //! last wish.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
@@ -142,11 +142,16 @@ impl<D: Domain> Host for SimHost<D> {
     }
 
     async fn attempt<T>(&self, attempt: AttemptId, body: impl Future<Output = T>) -> T {
+        let enter = |scope| std::mem::replace(&mut self.core.borrow_mut().scope, scope);
+        // If it is given up half-way, its `Drop` code is in the scope too: these run in reverse order.
+        let outer = Cell::new(None);
+        let _leaves = OnDrop(|| _ = enter(outer.get()));
         let mut body = pin!(body);
+        let _enters = OnDrop(|| outer.set(enter(Some(attempt))));
         poll_fn(|cx| {
-            let outer = self.core.borrow_mut().scope.replace(attempt);
+            let outer = enter(Some(attempt));
             let polled = body.as_mut().poll(cx);
-            self.core.borrow_mut().scope = outer;
+            enter(outer);
             polled
         })
         .await
@@ -155,7 +160,8 @@ impl<D: Domain> Host for SimHost<D> {
 
 impl<D: Domain> Stage for SimHost<D> {
     async fn cue(&self, cue: Cue) {
-        poll_fn(|_| if self.core.borrow_mut().poll_cue(cue) { Poll::Ready(()) } else { Poll::Pending }).await;
+        let comes = || self.core.borrow_mut().poll_cue(self.node, self.life, cue);
+        poll_fn(|_| if comes() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 }
 
@@ -177,11 +183,10 @@ where
             }
             core.connect(self.node, server.node(), timeout)
         };
-        // Dropped before it is open: nobody will close it later.
-        let abandons = OnDrop(|| self.if_alive(|core| core.opened(conn, Err(ConnectError::TimedOut))));
+        // From here on it is closed when it is dropped, be it open by then or not.
+        let connection = SimConnection { host: self.clone(), conn, requests: PhantomData };
         poll_fn(|_| self.core.borrow_mut().poll_opened(conn).map_or(Poll::Pending, Poll::Ready)).await?;
-        drop(abandons);
-        Ok(SimConnection { host: self.clone(), conn, requests: PhantomData })
+        Ok(connection)
     }
 }
 

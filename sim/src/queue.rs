@@ -1,5 +1,8 @@
 //! The event queue: by time, equal times in the order of insertion.
 //!
+//! One exception: what waited for a process goes *ahead* of all else at the instant at which it need not
+//! wait any more. It came first; and a reply that was in the socket must beat a timer due at that instant.
+//!
 //! A sorted vector, the next event at its end: a run has some ten pending events, and at that size a
 //! vector beats a heap. Removing a timer is a binary search.
 
@@ -17,20 +20,27 @@ pub(crate) struct Key {
 pub(crate) struct Queue<E> {
     /// In descending order of their keys.
     items: Vec<(Key, E)>,
+    next_ahead: u64,
     next_sequence: u64,
 }
 
 impl<E: Copy> Queue<E> {
     pub(crate) fn new() -> Self {
-        Self { items: Vec::with_capacity(32), next_sequence: 0 }
+        Self { items: Vec::with_capacity(32), next_ahead: 0, next_sequence: 1 << 63 }
     }
 
     pub(crate) fn push(&mut self, at: SimTime, event: E) -> Key {
-        let key = Key { at, sequence: self.next_sequence };
+        let sequence = self.next_sequence;
         self.next_sequence += 1;
-        let place = self.items.iter().rposition(|(other, _)| other.at > at).map_or(0, |i| i + 1);
-        self.items.insert(place, (key, event));
-        key
+        self.insert(Key { at, sequence }, event)
+    }
+
+    /// As `push`, but before all that was pushed for the same time, and behind all that was pushed
+    /// ahead for it.
+    pub(crate) fn push_ahead(&mut self, at: SimTime, event: E) -> Key {
+        let sequence = self.next_ahead;
+        self.next_ahead += 1;
+        self.insert(Key { at, sequence }, event)
     }
 
     /// Takes an event out before its time. Nothing happens if it is no longer there.
@@ -47,6 +57,19 @@ impl<E: Copy> Queue<E> {
     pub(crate) fn pop(&mut self) -> Option<(SimTime, E)> {
         self.items.pop().map(|(key, event)| (key.at, event))
     }
+
+    fn insert(&mut self, key: Key, event: E) -> Key {
+        let place = self.items.iter().rposition(|(other, _)| *other > key).map_or(0, |i| i + 1);
+        self.items.insert(place, (key, event));
+        key
+    }
+}
+
+impl Key {
+    /// When the event comes.
+    pub(crate) const fn at(self) -> SimTime {
+        self.at
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +85,20 @@ mod tests {
         let mut queue = Queue::new();
         for (time, name) in [(5, 'c'), (1, 'a'), (5, 'd'), (1, 'b'), (9, 'e')] {
             queue.push(at(time), name);
+        }
+        let order: String = std::iter::from_fn(|| queue.pop()).map(|(_, name)| name).collect();
+        assert_eq!(order, "abcde");
+    }
+
+    #[test]
+    fn what_is_pushed_ahead_comes_before_all_else_of_its_time_and_keeps_its_order() {
+        let mut queue = Queue::new();
+        for (time, name, ahead) in [(5, 'd', false), (5, 'b', true), (4, 'a', false), (5, 'c', true), (5, 'e', false)] {
+            if ahead {
+                queue.push_ahead(at(time), name)
+            } else {
+                queue.push(at(time), name)
+            };
         }
         let order: String = std::iter::from_fn(|| queue.pop()).map(|(_, name)| name).collect();
         assert_eq!(order, "abcde");

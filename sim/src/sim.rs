@@ -140,7 +140,7 @@ impl<D: Domain> Sim<D> {
                     if core.events >= bounds.events {
                         return Ending::Budget;
                     }
-                    let Some(at) = core.queue.next_at() else { return Ending::Stuck };
+                    let Some(at) = core.queue.next_at() else { return core.ends_without_events() };
                     if at > horizon {
                         core.now = horizon;
                         return Ending::Horizon;
@@ -219,6 +219,11 @@ impl<D: Domain> Sim<D> {
         loop {
             self.house_spawned();
             self.bury();
+            let aborted = self.core.borrow_mut().tasks.next_aborted();
+            if let Some(id) = aborted {
+                self.drop_task(id);
+                continue;
+            }
             let starting = std::mem::take(&mut self.core.borrow_mut().starting);
             if !starting.is_empty() {
                 for node in starting {
@@ -238,20 +243,14 @@ impl<D: Domain> Sim<D> {
     }
 
     fn poll(&mut self, id: TaskId) {
-        let Some(mut future) = self.futures[id.0].take() else { return };
+        let mut future = self.futures[id.0].take().expect("a live task has a future");
         let done = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_ready();
-        self.core.borrow_mut().polled(id, done);
         if done {
             drop(future);
-            self.core.borrow_mut().tasks.release(id);
         } else {
             self.futures[id.0] = Some(future);
         }
-        self.house_spawned();
-        let aborted = std::mem::take(&mut self.core.borrow_mut().tasks.aborted);
-        for id in aborted {
-            self.drop_task(id);
-        }
+        self.core.borrow_mut().leave(id, done);
     }
 
     /// Gives the futures of spawned tasks their place.
@@ -276,18 +275,21 @@ impl<D: Domain> Sim<D> {
         let dying = std::mem::take(&mut self.core.borrow_mut().dying);
         for node in dying {
             self.services[node.index()] = None;
-            let tasks = self.core.borrow().tasks.of_node(node);
-            for id in tasks {
-                self.core.borrow_mut().tasks.mark_dead(id);
+            while let Some(id) = self.next_of_the_dead(node) {
                 self.drop_task(id);
             }
         }
     }
 
+    fn next_of_the_dead(&self, node: NodeId) -> Option<TaskId> {
+        self.core.borrow_mut().tasks.next_of_the_dead(node)
+    }
+
+    /// Drops a task's future. Its `Drop` code is the task's: it runs in the scope of the task's attempt.
     fn drop_task(&mut self, id: TaskId) {
-        let future = self.futures[id.0].take();
-        drop(future);
-        self.core.borrow_mut().tasks.release(id);
+        self.core.borrow_mut().enter(id);
+        drop(self.futures[id.0].take());
+        self.core.borrow_mut().leave(id, true);
     }
 
     /// The run is over: everything is dropped, and nothing that `Drop` does counts.
@@ -300,6 +302,7 @@ impl<D: Domain> Sim<D> {
 
     fn outcome(self, ending: Ending) -> Outcome<D::Note> {
         let mut core = self.core.borrow_mut();
+        let hash = core.final_hash(ending);
         let nodes = core.nodes.drain(..).map(|node| NodeOutcome {
             name: node.name,
             clocks: node.clocks,
@@ -313,7 +316,7 @@ impl<D: Domain> Sim<D> {
             strikes: std::mem::take(&mut core.faults.strikes),
             end: core.now,
             ending,
-            hash: core.hash.value(),
+            hash,
             events: core.events,
             application_events: core.application_events,
             ignored_dead_effects: core.ignored_dead_effects,

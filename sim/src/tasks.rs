@@ -15,7 +15,7 @@ use crate::core::Core;
 /// A task's future.
 pub(crate) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// A task's slot. Slots are used again; waking the wrong task is harmless, aborting it is not.
+/// A task's slot. Slots are used again; waking the wrong task is harmless, dropping it is not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TaskId(pub(crate) usize);
 
@@ -23,11 +23,12 @@ pub(crate) struct TaskId(pub(crate) usize);
 pub(crate) struct Tasks {
     slots: Vec<Task>,
     free: Vec<TaskId>,
-    ready: VecDeque<TaskId>,
+    /// Slots and serials, so that a stale place serves no later task.
+    ready: VecDeque<(TaskId, u64)>,
     /// Spawned during a poll; their futures have no place yet.
     pub(crate) spawned: Vec<(TaskId, BoxFuture)>,
-    /// Aborted during a poll; their futures are to be dropped.
-    pub(crate) aborted: Vec<TaskId>,
+    /// Slots and serials of aborted tasks: their futures are to be dropped.
+    aborted: VecDeque<(TaskId, u64)>,
     current: Option<TaskId>,
     next_serial: u64,
 }
@@ -36,7 +37,10 @@ struct Task {
     node: NodeId,
     life: u32,
     serial: u64,
+    /// It may be polled.
     live: bool,
+    /// Its future is not dropped yet.
+    occupied: bool,
     main: bool,
     queued: bool,
     part: Part,
@@ -52,12 +56,17 @@ impl Tasks {
         self.current.expect("a host's futures are polled by its own run")
     }
 
+    /// The part of the task that is being polled, if one is.
+    pub(crate) fn current_part(&self) -> Option<Part> {
+        self.current.map(|task| self.part(task))
+    }
+
     pub(crate) fn part(&self, task: TaskId) -> Part {
         self.slots[task.0].part
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || !self.spawned.is_empty()
+        !self.ready.is_empty() || !self.spawned.is_empty() || !self.aborted.is_empty()
     }
 
     /// Puts a task into the ready queue, unless it is there.
@@ -65,7 +74,7 @@ impl Tasks {
         let task = &mut self.slots[id.0];
         if task.live && !task.queued {
             task.queued = true;
-            self.ready.push_back(id);
+            self.ready.push_back((id, task.serial));
         }
     }
 
@@ -80,24 +89,36 @@ impl Tasks {
         let task = &mut self.slots[id.0];
         if task.live && task.serial == serial {
             task.live = false;
-            self.aborted.push(id);
+            self.aborted.push_back((id, serial));
         }
     }
 
-    /// The tasks of a node that are not done.
-    pub(crate) fn of_node(&self, node: NodeId) -> Vec<TaskId> {
-        let is_its = |(_, task): &(usize, &Task)| task.live && task.node == node;
-        self.slots.iter().enumerate().filter(is_its).map(|(slot, _)| TaskId(slot)).collect()
+    /// The next aborted task whose future is not dropped yet.
+    pub(crate) fn next_aborted(&mut self) -> Option<TaskId> {
+        while let Some((id, serial)) = self.aborted.pop_front() {
+            let task = &self.slots[id.0];
+            // It may have ended in the poll in which it was aborted, or died with its process.
+            if task.serial == serial && task.occupied {
+                return Some(id);
+            }
+        }
+        None
     }
 
-    /// The task will never be polled again, but its future is not dropped yet.
-    pub(crate) fn mark_dead(&mut self, id: TaskId) {
-        self.slots[id.0].live = false;
+    /// A task of a dead process whose future is not dropped yet, in the order in which they were spawned.
+    pub(crate) fn next_of_the_dead(&mut self, node: NodeId) -> Option<TaskId> {
+        let tasks = self.slots.iter().enumerate().filter(|(_, task)| task.occupied && task.node == node);
+        let (slot, _) = tasks.min_by_key(|(_, task)| task.serial)?;
+        self.slots[slot].live = false;
+        Some(TaskId(slot))
     }
 
     /// The task's future has been dropped: its slot is free.
-    pub(crate) fn release(&mut self, id: TaskId) {
-        self.slots[id.0].live = false;
+    fn release(&mut self, id: TaskId) {
+        let task = &mut self.slots[id.0];
+        assert!(task.occupied, "a task's future is dropped once");
+        task.live = false;
+        task.occupied = false;
         self.free.push(id);
     }
 }
@@ -108,12 +129,11 @@ impl<D: Domain> Core<D> {
         let serial = self.tasks.next_serial;
         self.tasks.next_serial += 1;
         let attempt = if main { None } else { self.scope };
-        let task = Task { node, life: self.node(node).life, serial, live: true, main, queued: false, part, attempt };
+        let life = self.node(node).life;
+        let task = Task { node, life, serial, live: true, occupied: true, main, queued: false, part, attempt };
         let id = match self.tasks.free.pop() {
             Some(id) => {
-                // A stale place in the ready queue serves the new task.
-                let queued = self.tasks.slots[id.0].queued;
-                self.tasks.slots[id.0] = Task { queued, ..task };
+                self.tasks.slots[id.0] = task;
                 id
             }
             None => {
@@ -126,37 +146,43 @@ impl<D: Domain> Core<D> {
         (id, serial)
     }
 
-    /// The next task to poll. Tasks whose process stands still, or whose part hangs, are parked.
+    /// The next task to poll, which is the current one from now on. Tasks whose process stands still, or whose
+    /// part hangs, are parked.
     pub(crate) fn next_ready(&mut self) -> Option<TaskId> {
-        while let Some(id) = self.tasks.ready.pop_front() {
+        while let Some((id, serial)) = self.tasks.ready.pop_front() {
             let task = &mut self.tasks.slots[id.0];
+            if task.serial != serial {
+                continue;
+            }
             task.queued = false;
-            let (node, life, part, attempt) = (task.node, task.life, task.part, task.attempt);
+            let (node, life, part) = (task.node, task.life, task.part);
             if !task.live || !self.is_life(node, life) {
                 continue;
             }
             let node = self.node_mut(node);
-            if node.standing.is_still() {
+            if node.holds_up(Some(part)) {
                 node.parked.push(id);
-            } else if node.is_stalled(part) {
-                node.hung_tasks.push((part, id));
             } else {
-                self.tasks.current = Some(id);
-                self.scope = attempt;
+                self.enter(id);
                 return Some(id);
             }
         }
         None
     }
 
-    /// The poll of a task is over.
-    pub(crate) fn polled(&mut self, id: TaskId, done: bool) {
+    /// Code of this task runs from now on: it is polled, or dropped.
+    pub(crate) fn enter(&mut self, id: TaskId) {
+        self.tasks.current = Some(id);
+        self.scope = self.tasks.slots[id.0].attempt;
+    }
+
+    /// Code of the current task does not run any more; `gone`: nor will it ever, its future is dropped.
+    pub(crate) fn leave(&mut self, id: TaskId, gone: bool) {
         self.tasks.current = None;
         self.scope = None;
-        if done {
-            let task = &mut self.tasks.slots[id.0];
-            task.live = false;
-            let (node, life, main) = (task.node, task.life, task.main);
+        if gone {
+            let Task { node, life, main, .. } = self.tasks.slots[id.0];
+            self.tasks.release(id);
             if main && self.is_life(node, life) {
                 self.client_finished(node);
             }

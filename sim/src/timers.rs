@@ -1,10 +1,11 @@
 //! Timers on a node's clocks.
 //!
 //! A timer names its clock. When a clock changes (a step, another rate, a sleep), the node's timers
-//! are armed anew; one whose clock stands still is in no queue. A timer that comes due while its
-//! process stands still is held, and fires once and late.
+//! that are due at another true time now are armed anew, in the order in which they were set; one whose
+//! clock stands still is in no queue. A timer that has come due is due, whatever its clock does next: if its
+//! process stands still it fires once and late.
 
-use host::{Deadline, Domain, Duration, NodeId, TimerId};
+use host::{Deadline, Domain, Duration, NodeId, SimTime, TimerId};
 
 use crate::calls::CallSlot;
 use crate::core::Core;
@@ -16,11 +17,12 @@ use crate::tasks::TaskId;
 pub(crate) struct Timers {
     slots: Vec<Timer>,
     free: Vec<usize>,
+    next_serial: u64,
 }
 
 struct Timer {
     node: NodeId,
-    generation: u64,
+    serial: u64,
     deadline: Deadline,
     purpose: TimerPurpose,
     state: TimerState,
@@ -49,6 +51,16 @@ impl TimerPurpose {
             Self::Service(_) => "timer of the service",
         }
     }
+
+    /// What the trace hash sees of it: never a slot.
+    pub(crate) const fn digest(self) -> u64 {
+        match self {
+            Self::Sleep(_) => 0,
+            Self::Call(_) => 1,
+            Self::Connect(_) => 2,
+            Self::Service(TimerId(id)) => 3 | (id as u64) << 8,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +69,8 @@ enum TimerState {
     Queued(Key),
     /// Its clock stands still.
     Dormant,
-    /// Due, but its process stands still.
-    Held,
+    /// It has come due, but not fired: its process may stand still.
+    Due,
     /// It has fired, and its sleeper has not seen it yet.
     Fired,
     /// Nobody's.
@@ -68,13 +80,19 @@ enum TimerState {
 impl<D: Domain> Core<D> {
     /// Sets a timer; never before now.
     pub(crate) fn arm(&mut self, node: NodeId, purpose: TimerPurpose, deadline: Deadline) -> usize {
-        let slot = self.timers.free.pop().unwrap_or_else(|| {
-            let generation = 0;
-            self.timers.slots.push(Timer { node, generation, deadline, purpose, state: TimerState::Free });
-            self.timers.slots.len() - 1
-        });
-        let timer = &mut self.timers.slots[slot];
-        *timer = Timer { node, generation: timer.generation + 1, deadline, purpose, state: TimerState::Dormant };
+        let serial = self.timers.next_serial;
+        self.timers.next_serial += 1;
+        let timer = Timer { node, serial, deadline, purpose, state: TimerState::Dormant };
+        let slot = match self.timers.free.pop() {
+            Some(slot) => {
+                self.timers.slots[slot] = timer;
+                slot
+            }
+            None => {
+                self.timers.slots.push(timer);
+                self.timers.slots.len() - 1
+            }
+        };
         self.enqueue(slot);
         slot
     }
@@ -93,7 +111,6 @@ impl<D: Domain> Core<D> {
         }
         assert!(timer.state != TimerState::Free, "a timer is given up once");
         timer.state = TimerState::Free;
-        timer.generation += 1;
         self.timers.free.push(slot);
     }
 
@@ -108,48 +125,63 @@ impl<D: Domain> Core<D> {
         self.node_mut(node).timers.clear();
     }
 
-    /// The node's clocks have changed: its timers are due at other true times.
+    /// The node's clocks have changed: some of its timers are due at other true times.
     pub(crate) fn rearm(&mut self, node: NodeId) {
-        for slot in 0..self.timers.slots.len() {
-            let timer = &self.timers.slots[slot];
-            if timer.node == node {
-                match timer.state {
-                    TimerState::Queued(key) => {
-                        self.queue.remove(key);
-                        self.enqueue(slot);
-                    }
-                    TimerState::Dormant => self.enqueue(slot),
-                    TimerState::Held | TimerState::Fired | TimerState::Free => {}
-                }
+        let mut moved = Vec::new();
+        for (slot, timer) in self.timers.slots.iter().enumerate() {
+            let queued = match timer.state {
+                TimerState::Queued(key) => Some(key),
+                TimerState::Dormant => None,
+                TimerState::Due | TimerState::Fired | TimerState::Free => continue,
+            };
+            if timer.node == node && queued.map(Key::at) != self.due(timer) {
+                moved.push((timer.serial, slot, queued));
             }
+        }
+        moved.sort_unstable_by_key(|(serial, ..)| *serial);
+        for (_, slot, queued) in moved {
+            if let Some(key) = queued {
+                self.queue.remove(key);
+            }
+            self.enqueue(slot);
         }
     }
 
     fn enqueue(&mut self, slot: usize) {
         let timer = &self.timers.slots[slot];
-        let key = TimerKey { slot, generation: timer.generation };
-        let due = self.node(timer.node).clock().when(timer.deadline);
-        self.timers.slots[slot].state = match due {
-            Some(at) => TimerState::Queued(self.queue.push(at.max(self.now), Event::Timer(key))),
+        let key = TimerKey { slot, serial: timer.serial };
+        self.timers.slots[slot].state = match self.due(timer) {
+            Some(at) => TimerState::Queued(self.queue.push(at, Event::Timer(key))),
             None => TimerState::Dormant,
         };
     }
 
-    /// Whose timer this is and for what, if it still stands.
-    pub(crate) fn standing_timer(&self, key: TimerKey) -> Option<(NodeId, TimerPurpose)> {
+    /// When a timer is due as its clock runs now; never before now.
+    fn due(&self, timer: &Timer) -> Option<SimTime> {
+        self.node(timer.node).clock().when(timer.deadline).map(|at| at.max(self.now))
+    }
+
+    /// A timer's time in the queue has come: whose it is and for what, unless it was given up.
+    pub(crate) fn comes_due(&mut self, key: TimerKey) -> Option<(NodeId, TimerPurpose)> {
+        let timer = &mut self.timers.slots[key.slot];
+        if timer.serial != key.serial || !matches!(timer.state, TimerState::Queued(_)) {
+            return None;
+        }
+        timer.state = TimerState::Due;
+        Some((timer.node, timer.purpose))
+    }
+
+    /// Whether a timer has come due and was not given up since.
+    pub(crate) fn is_due(&self, key: TimerKey) -> bool {
         let timer = &self.timers.slots[key.slot];
-        (timer.generation == key.generation && timer.state != TimerState::Free).then_some((timer.node, timer.purpose))
+        timer.serial == key.serial && timer.state == TimerState::Due
     }
 
-    /// The timer is due, but its process stands still.
-    pub(crate) fn hold_timer(&mut self, key: TimerKey) {
-        self.timers.slots[key.slot].state = TimerState::Held;
-    }
-
-    /// A held timer goes back into the queue, due now. Nothing happens if it was given up meanwhile.
-    pub(crate) fn unhold_timer(&mut self, key: TimerKey) {
-        if self.standing_timer(key).is_some() {
-            let queued = self.queue.push(self.now, Event::Timer(key));
+    /// A timer that was due while its process stood still may fire now. Nothing happens if it was given up
+    /// meanwhile.
+    pub(crate) fn take_up_timer(&mut self, key: TimerKey) {
+        if self.is_due(key) {
+            let queued = self.queue.push_ahead(self.now, Event::Timer(key));
             self.timers.slots[key.slot].state = TimerState::Queued(queued);
         }
     }
@@ -180,5 +212,21 @@ impl<D: Domain> Core<D> {
             let (_, slot) = timers.remove(place);
             self.disarm(slot);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trace_tells_purposes_and_a_service_s_timers_apart_and_sees_no_slot() {
+        let sleep = |slot| TimerPurpose::Sleep(TaskId(slot)).digest();
+        let service = |id| TimerPurpose::Service(TimerId(id)).digest();
+        let mut all = [sleep(0), TimerPurpose::Connect(0).digest(), service(0), service(1), service(u32::MAX)];
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+        assert_eq!(sleep(0), sleep(1));
+        assert_eq!(TimerPurpose::Connect(0).digest(), TimerPurpose::Connect(1).digest());
     }
 }

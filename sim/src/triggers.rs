@@ -48,6 +48,7 @@ impl<D: Domain> Core<D> {
     fn arm_trigger(&mut self, when: When, action: Action) {
         let trigger = self.faults.triggers.len();
         match &when {
+            When::Every { times: Some(0), .. } => {}
             When::At(at) | When::Every { at, .. } => self.queue_moment(trigger, action, *at, None, is_endless(&when)),
             When::Milestone { .. } => self.faults.watches_milestones = true,
             When::Step { .. } => self.faults.watches_steps = true,

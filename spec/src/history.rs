@@ -173,9 +173,10 @@ pub enum Note {
         /// Of this attempt.
         attempt: AttemptId,
     },
-    /// A lock server changed who owns a key, or, by executing a renewal, confirmed it. A server that
-    /// forgets an expired key only when it next looks says so late: how long a lease lasts is read
-    /// from the promise, never from here.
+    /// A lock server changed who owns a key, or, by executing a renewal, confirmed it. A key that expires
+    /// is nobody's from then on; a server that looks late says so late, so that how long a lease lasts is
+    /// read from the promise, never from here. A server that comes back from the dead with its memory
+    /// names its owners again: without that, it owns nothing.
     Owner {
         /// The server that decided.
         authority: NodeId,

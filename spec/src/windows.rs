@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use host::{AttemptId, MonoTime, NodeId, SimTime};
+use host::{AttemptId, Duration, MonoTime, NodeId, SimTime};
 
 use crate::grants::{ClaimId, Grants, LockId};
 use crate::history::{Authorities, Entry, History, Note};
@@ -47,9 +47,10 @@ impl Stretch {
         lapsed
     }
 
-    /// Ends it by `at` at the latest.
+    /// Ends it by `at` at the latest. One that ends in the instant in which it began has lasted for that
+    /// instant all the same: programs take no time, and what was given back at once was had.
     pub(crate) fn end_by(&mut self, at: SimTime) {
-        self.to = self.to.min(at);
+        self.to = self.to.min(at.max(self.from + INSTANT));
     }
 
     /// Whether there is any time in it.
@@ -57,6 +58,9 @@ impl Stretch {
         self.from < self.to
     }
 }
+
+/// The shortest time there is.
+const INSTANT: Duration = Duration::from_nanos(1);
 
 /// The promised windows, those of one claim together and in order.
 pub(crate) fn promised(history: &History, quorum: usize, grants: &Grants<'_>) -> Vec<Stretch> {

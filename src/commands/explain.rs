@@ -4,36 +4,32 @@ use std::path::Path;
 
 use fencepost::exit::Exit;
 use reports::JudgedRun;
-use scenarios::{Player, report};
 
 use super::replay::again;
+use super::telling::{judged, place};
 use super::{Failure, read};
-use crate::output::{print, width};
+use crate::output::{filled, points, print, width};
 
 pub(crate) fn run(path: &Path) -> Result<Exit, Failure> {
     let text = read(path)?;
     let replayed = again(path, &text)?;
     // A trace that was changed tells another story than the run: it is not explained.
     replayed.compare(path, &text)?;
-    let (cell, run) = (&replayed.cell, &replayed.run);
-    let faults = report::struck_faults(cell, &Player::new(cell, &replayed.contender), run);
-    let judged = JudgedRun {
-        history: &run.history,
-        judgement: &run.judgement,
-        faults: &faults,
-        lock: replayed.contender.name(),
-        resource: cell.resource.guard.name(),
+    let (cell, contender, run) = (&replayed.cell, &replayed.contender, &replayed.run);
+    let gravest = run.gravest_broken();
+    let sentences = |run: &JudgedRun<'_>| match gravest {
+        Some(property) => reports::story(run, property),
+        None => reports::holds_story(run),
     };
-    let sentences = match run.first_broken() {
-        Some(property) => reports::story(&judged, property),
-        None => reports::holds_story(&judged),
+    print(format_args!("{}\n", filled(&replayed.scenario.title)))?;
+    print(format_args!("{}\n\n", filled(&place(cell, contender, run))))?;
+    print(points(&judged(cell, contender, run, sentences)))?;
+    let marks = match gravest {
+        Some(property) => format!("The whole run (→ shows {property} broken, ! is a fault):"),
+        None => "The whole run (! is a fault):".to_owned(),
     };
-    print(format_args!("{}, seed {}\n\n", replayed.scenario.title, run.seed))?;
-    for sentence in sentences {
-        print(format_args!("{}\n", textwrap::fill(&sentence, width())))?;
-    }
-    print("\n")?;
-    for line in reports::timeline(&judged, run.first_broken(), width()) {
+    print(format_args!("\n{}\n\n", filled(&marks)))?;
+    for line in judged(cell, contender, run, |run| reports::timeline(run, gravest, width())) {
         print(format_args!("{line}\n"))?;
     }
     Ok(Exit::AsExpected)

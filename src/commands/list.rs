@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Failure;
 use crate::args::{Format, ListArgs};
-use crate::output::print;
+use crate::output::{definition, print};
 
 /// One scenario, as `--format json` lists it.
 #[derive(Serialize)]
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<Exit, Failure> {
         Format::Text => {
             let longest = all.iter().map(|one| one.name.len()).max().unwrap_or(0);
             for one in &all {
-                print(format_args!("{:longest$}  {}\n", one.name, one.title))?;
+                print(definition(&one.name, longest + 2, &one.title))?;
             }
         }
     }

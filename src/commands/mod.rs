@@ -6,6 +6,7 @@ pub(crate) mod replay;
 pub(crate) mod scenario;
 pub(crate) mod schema;
 pub(crate) mod show;
+mod telling;
 pub(crate) mod verify;
 
 use std::io;
@@ -16,7 +17,7 @@ use rayon::ThreadPool;
 use reports::TraceError;
 use scenarios::Scenario;
 use scenarios::catalogue::{self, UnknownScenario};
-use scenarios::language::{LoadErrors, Override, load};
+use scenarios::language::{LoadErrors, Override, instead, load};
 
 /// Why a command could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +74,11 @@ pub(crate) fn load_scenario(name: &str, set: &[Override]) -> Result<Scenario, Fa
 
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })
+}
+
+/// Somebody asked for what `owner` does not have: says what it has instead.
+pub(crate) fn not_there(message: String, name: &str, owner: &str, known: &[&str]) -> Failure {
+    Failure::NotThere(message + &instead(name, owner, known))
 }
 
 /// The threads that play runs.

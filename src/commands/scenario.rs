@@ -5,15 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fencepost::exit::Exit;
-use reports::{CellReport, JudgedRun};
+use reports::CellReport;
 use scenarios::report;
 use scenarios::sweep::{Standing, Tally};
 use scenarios::{Cell, Contender, Player, Progress, Run, Scenario, sweep};
 use spec::Property;
 
-use super::{Failure, load_scenario, pool};
+use super::telling::{judged, place};
+use super::{Failure, load_scenario, not_there, pool};
 use crate::args::{Format, ScenarioArgs};
-use crate::output::{print, remark, width};
+use crate::output::{filled, points, print, remark, width};
 use crate::{interrupt, progress};
 
 pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
@@ -33,12 +34,10 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
     match args.format {
         Format::Json => print(reports::to_json(&report))?,
         Format::Text => {
-            print(format_args!("{}\n\n", scenario.title))?;
+            print(format_args!("{}\n\n", filled(&scenario.title)))?;
             print(reports::table::table(&report, width()))?;
-            print(format_args!("\n{}\n", reports::table::summary(&report)))?;
-            for note in reports::table::notes(&report) {
-                print(format_args!("{note}\n"))?;
-            }
+            print(format_args!("\n{}\n", filled(&reports::table::summary(&report))))?;
+            print(points(&reports::table::notes(&report)))?;
             if let Some(violation) = &first {
                 show.violation(violation)?;
             }
@@ -54,23 +53,19 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
 /// The cells that the arguments leave.
 fn selected<'s>(scenario: &'s Scenario, args: &ScenarioArgs) -> Result<Vec<&'s Cell>, Failure> {
     for lock in &args.locks {
-        if !models::lock::LOCKS.iter().any(|facts| facts.name == lock) {
-            let known: Vec<_> = models::lock::LOCKS.iter().map(|facts| facts.name).collect();
-            return Err(Failure::NotThere(format!("unknown lock `{lock}`; there are: {}", known.join(", "))));
+        let known: Vec<_> = models::lock::LOCKS.iter().map(|facts| facts.name).collect();
+        if !known.contains(&lock.as_str()) {
+            return Err(not_there(format!("unknown lock `{lock}`"), lock, "fencepost", &known));
         }
     }
     for (axis, option) in &args.cells {
+        let axes: Vec<_> = scenario.axes.iter().map(|axis| axis.name.as_str()).collect();
         let Some(known) = scenario.axes.iter().find(|known| known.name == *axis) else {
-            let names: Vec<_> = scenario.axes.iter().map(|axis| axis.name.as_str()).collect();
-            return Err(Failure::NotThere(format!(
-                "unknown axis `{axis}`; {} has: {}",
-                scenario.name,
-                names.join(", ")
-            )));
+            return Err(not_there(format!("unknown axis `{axis}`"), axis, &scenario.name, &axes));
         };
-        if !known.options.contains(option) {
-            let options = known.options.join(", ");
-            return Err(Failure::NotThere(format!("the axis `{axis}` has no option `{option}`; it has: {options}")));
+        let options: Vec<_> = known.options.iter().map(String::as_str).collect();
+        if !options.contains(&option.as_str()) {
+            return Err(not_there(format!("the axis `{axis}` has no option `{option}`"), option, "it", &options));
         }
     }
     let has_lock = |cell: &&Cell| args.locks.is_empty() || args.locks.iter().any(|lock| lock == cell.lock.facts().name);
@@ -138,37 +133,24 @@ impl Show<'_> {
         write(&path, &text)?;
         let trace = path.display().to_string();
         let report = report::cell_report(cell, lock, tally, Some(trace.clone()));
-        let property = run.first_broken().expect("this seed broke something");
+        let property = run.gravest_broken().expect("this seed broke something");
         Ok((report, Some(Violation { cell, run, property, trace })))
     }
 
     fn violation(&self, violation: &Violation<'_>) -> Result<(), Failure> {
         let Violation { cell, run, property, trace } = violation;
-        let lock = cell.lock.facts().name;
-        let options: Vec<_> = cell.params.iter().map(|(axis, option)| format!("{axis} {option}")).collect();
-        let place = std::iter::once(lock.to_owned()).chain(options).collect::<Vec<_>>().join(", ");
-        print(format_args!("\nThe first violation ({place}, seed {}):\n\n", run.seed))?;
         let contender = Contender::built_in(&cell.lock);
-        let faults = report::struck_faults(cell, &Player::new(cell, &contender), run);
-        let judged = JudgedRun {
-            history: &run.history,
-            judgement: &run.judgement,
-            faults: &faults,
-            lock,
-            resource: cell.resource.guard.name(),
-        };
-        for sentence in reports::story(&judged, *property) {
-            print(format_args!("{}\n", wrapped(&sentence)))?;
-        }
-        let again = report::reproduce(&self.args.scenario, cell, lock, self.args.run.set(), run.seed);
-        print(format_args!("\nreproduce: {again}\nreplay:    fencepost replay {trace}\n"))
+        let heading = format!("The first violation ({}):", place(cell, &contender, run));
+        print(format_args!("\n{}\n\n", filled(&heading)))?;
+        print(points(&judged(cell, &contender, run, |run| reports::short_story(run, *property))))?;
+        let again = report::reproduce(&self.args.scenario, cell, contender.name(), self.args.run.set(), run.seed);
+        // Commands are not broken to lines: they are there to be copied.
+        print(format_args!(
+            "\nreproduce: {again}\n\
+             explain:   fencepost explain {trace}\n\
+             replay:    fencepost replay {trace}\n"
+        ))
     }
-}
-
-/// A sentence as lines that fit the terminal, the first marked.
-fn wrapped(sentence: &str) -> String {
-    let options = textwrap::Options::new(width()).initial_indent("  • ").subsequent_indent("    ");
-    textwrap::fill(sentence, options)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

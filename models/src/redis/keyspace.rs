@@ -32,6 +32,17 @@ impl Keyspace {
         if now > when { self.entries.remove(key) } else { None }
     }
 
+    /// The deadline of the owned key that expires next.
+    pub(super) fn next_expiry(&self) -> Option<i64> {
+        self.entries.values().filter(|entry| entry.owner.is_some()).filter_map(|entry| entry.when).min()
+    }
+
+    /// Some owned key that has expired.
+    pub(super) fn expired_lock(&self, now: i64) -> Option<Key> {
+        let has_expired = |entry: &Entry| entry.owner.is_some() && entry.when.is_some_and(|when| now > when);
+        self.entries.iter().find(|(_, entry)| has_expired(entry)).map(|(key, _)| *key)
+    }
+
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
         self.entries.get_mut(key)
     }

@@ -5,13 +5,15 @@
 //! * **Clock.** A time to live becomes an absolute deadline on the *wall* clock, in whole ms, so that a
 //!   step of the clock moves every deadline at once. The clock is read once for a command or a script.
 //! * **Expiry.** A key is there while `now <= deadline`. It is taken away by the next command that
-//!   touches it. Redis also looks for expired keys by itself; no command can tell the difference.
+//!   touches it. Redis also looks for expired keys by itself, ten times a second, and finds most of them;
+//!   here the keys of locks, and only those, are found at once, by a timer on the wall clock. No command
+//!   can tell the difference, but the history can: what has expired is owned no more.
 //! * **Persistence.** None: a restarted server is empty, counters included.
 //!
 //! Not modelled: eviction and other limits of memory, replication, transactions, blocking commands,
 //! publish and subscribe, types other than strings.
 
-use host::{AttemptId, Context, Origin, Service};
+use host::{AttemptId, Context, Deadline, Origin, Service, TimerId, WallTime};
 use spec::Note;
 
 use super::keyspace::{Entry, Keyspace};
@@ -27,16 +29,18 @@ use crate::domain::{Locks, Message};
 /// owns it from then on, and a key that is deleted or found expired is nobody's. A renewal changes no
 /// owner: the history is told whose lease it was that was extended, whoever asked. A key that was never taken as a lock is not mentioned.
 ///
-/// An expired key is mentioned when it is next touched, which may be late or never: whoever judges by
-/// the history must take the end of a lease from what was promised, not from here.
+/// A key that expires is mentioned when it does; late, if the process stands still then, and never, if
+/// it is dead.
 #[derive(Default, Debug)]
 pub struct Redis {
     keys: Keyspace,
+    /// The deadline of the lock that expires next, as the timer is set.
+    next_expiry: Option<i64>,
 }
 
 impl Service<Locks> for Redis {
     fn on_start(&mut self, _: &mut Context<Locks>) {
-        self.keys = Keyspace::default();
+        *self = Self::default();
     }
 
     fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
@@ -44,8 +48,40 @@ impl Service<Locks> for Redis {
         let now = cx.wall.millis();
         let reply = Step { keys: &mut self.keys, cx, now }.run(command).unwrap_or_else(Reply::Error);
         cx.reply(from, reply);
+        self.await_expiry(cx);
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<Locks>, _: TimerId) {
+        let now = cx.wall.millis();
+        let mut step = Step { keys: &mut self.keys, cx, now };
+        // Whichever key expires next, it is gone if it has expired, and if a step has taken the clock
+        // back since, it is not.
+        while let Some(key) = step.keys.expired_lock(now) {
+            step.live(&key);
+        }
+        self.next_expiry = None;
+        self.await_expiry(cx);
     }
 }
+
+impl Redis {
+    /// Sets the timer for the next lock that expires.
+    fn await_expiry(&mut self, cx: &mut Context<Locks>) {
+        let next = self.keys.next_expiry();
+        if next == self.next_expiry {
+            return;
+        }
+        self.next_expiry = next;
+        match next {
+            // It is there through the whole millisecond of its deadline.
+            Some(when) => cx.set_timer(EXPIRY, Deadline::Wall(WallTime::from_millis(when.saturating_add(1)))),
+            None => cx.cancel_timer(EXPIRY),
+        }
+    }
+}
+
+/// The one timer of the server.
+const EXPIRY: TimerId = TimerId(0);
 
 /// The execution of one command or script.
 struct Step<'a> {

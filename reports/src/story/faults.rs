@@ -4,23 +4,32 @@ use host::{Activity, Duration, NodeId, SimTime};
 use spec::History;
 
 use crate::run::{JudgedRun, StruckFault};
-use crate::words::{Aim, capital, counted, fault_kind, length, list, node_names, seconds};
+use crate::words::{Aim, counted, fault_kind, length, list, node_names, seconds};
 
-/// What had struck by then and hit something: when the first of it did, and the sentence. `None`: nothing.
-pub(super) fn by(run: &JudgedRun<'_>, at: SimTime) -> Option<(SimTime, String)> {
+/// What had struck by some instant and hit something.
+pub(super) struct Struck<'f> {
+    /// When the first of it did.
+    pub(super) at: SimTime,
+    /// The strike, if it was a single one.
+    pub(super) only: Option<&'f StruckFault<'f>>,
+    /// The sentence, without a full stop.
+    pub(super) words: String,
+}
+
+/// What had struck by then. `None`: nothing.
+pub(super) fn by<'f>(run: &JudgedRun<'f>, at: SimTime) -> Option<Struck<'f>> {
     let struck: Vec<_> = run.faults.iter().filter(|fault| fault.landed && fault.from <= at).collect();
-    let first = struck.first()?.from;
-    let groups = by_name(&struck);
-    let sentence = match groups.as_slice() {
-        [group] if group.len() == 1 => alone(run.history, group[0]),
-        _ => several(run.history, &groups),
-    };
-    Some((first, sentence))
+    let at = struck.first()?.from;
+    Some(match struck.as_slice() {
+        [only] => Struck { at, only: Some(only), words: alone(run.history, only) },
+        _ => Struck { at, only: None, words: several(run.history, &by_name(&struck)) },
+    })
 }
 
 /// What has struck in the whole run, and what has hit nothing.
 pub(super) fn by_the_end(run: &JudgedRun<'_>) -> Vec<String> {
-    let mut sentences: Vec<_> = by(run, SimTime::NEVER).map(|(_, sentence)| sentence).into_iter().collect();
+    let mut sentences: Vec<_> =
+        by(run, SimTime::NEVER).map(|struck| format!("{}.", struck.words)).into_iter().collect();
     let mut idle = Vec::new();
     for fault in run.faults {
         let ever_landed = run.faults.iter().any(|other| other.name == fault.name && other.landed);
@@ -57,43 +66,43 @@ fn by_name<'f>(struck: &[&'f StruckFault<'f>]) -> Vec<Vec<&'f StruckFault<'f>>> 
 /// The one strike that there was, at full length.
 fn alone(history: &History, fault: &StruckFault<'_>) -> String {
     let (kind, aim) = fault_kind(fault.what);
-    let kind = format!("{} (fault `{}`)", capital(kind), fault.name);
+    let kind = format!("{kind} (fault `{}`)", fault.name);
     let (from, nodes) = (seconds(fault.from), node_names(history, &fault.nodes));
     match aim {
         Aim::Message => {
             let end = fault.until.map_or_else(String::new, |until| format!(" to {}", seconds(until)));
-            format!("{kind} was laid out for {nodes} from {from}{end}, and one met it.")
+            format!("From {from}{end} {kind} was laid out for {nodes}, and one met it")
         }
-        Aim::Life => format!("{kind} struck {nodes} at {from}{}.", comeback(history, fault)),
-        Aim::Link => format!("{kind} struck links of {nodes} at {from}{}.", stay(fault)),
-        Aim::Node => format!("{kind} struck {nodes} at {from}{}{}.", stay(fault), shift(history, fault)),
+        Aim::Life => format!("At {from} {kind} struck {nodes}{}", comeback(history, fault)),
+        Aim::Link => format!("At {from} {kind} struck links of {nodes}{}", stay(fault)),
+        Aim::Node => match step(history, fault) {
+            Some(step) => format!("At {from} {kind} set the wall clock of {nodes} {step}"),
+            None => format!("At {from} {kind} struck {nodes}{}", stay(fault)),
+        },
     }
 }
 
 fn stay(fault: &StruckFault<'_>) -> String {
     match fault.until {
-        None => " and was in force to the end of the run".to_owned(),
+        None => " to the end of the run".to_owned(),
         Some(until) if until == fault.from => String::new(),
-        Some(until) => format!(" and lasted {}, until {}", length(until.since(fault.from)), seconds(until)),
+        Some(until) => format!(" for {}", length(until.since(fault.from))),
     }
 }
 
-/// What the fault did to the wall clock of the one machine it struck, if it set it.
-fn shift(history: &History, fault: &StruckFault<'_>) -> String {
-    let by = || {
-        let [node] = fault.nodes.as_slice() else { return None };
-        let clocks = &history.nodes.get(node.index())?.clocks;
-        let set = clocks.iter().rposition(|clock| clock.since == fault.from)?;
-        let before = clocks[..set].iter().rfind(|clock| clock.since < fault.from)?;
-        Some(clocks[set].wall - before.carried_to(fault.from).wall)
+/// By how much the fault set the wall clock of the one machine it struck, if it did.
+fn step(history: &History, fault: &StruckFault<'_>) -> Option<String> {
+    let [node] = fault.nodes.as_slice() else { return None };
+    let clocks = &history.nodes.get(node.index())?.clocks;
+    let set = clocks.iter().rposition(|clock| clock.since == fault.from)?;
+    let before = clocks[..set].iter().rfind(|clock| clock.since < fault.from)?;
+    let by = clocks[set].wall - before.carried_to(fault.from).wall;
+    let way = match by.signum() {
+        1 => "ahead",
+        -1 => "back",
+        _ => return None,
     };
-    match by() {
-        Some(by) if by != 0 => {
-            let way = if by > 0 { "ahead" } else { "back" };
-            format!(", and set its wall clock {way} by {}", length(Duration::from_nanos(by.unsigned_abs())))
-        }
-        _ => String::new(),
-    }
+    Some(format!("{way} by {}", length(Duration::from_nanos(by.unsigned_abs()))))
 }
 
 /// Whether who was killed ran again, if it was one.
@@ -112,12 +121,12 @@ fn ran_again(history: &History, node: NodeId, after: SimTime) -> Option<SimTime>
 }
 
 fn several(history: &History, groups: &[Vec<&StruckFault<'_>>]) -> String {
-    let shown = groups.len().min(SHOWN);
+    let shown = if groups.len() <= MOST { groups.len() } else { MOST - 1 };
     let mut items: Vec<_> = groups[..shown].iter().map(|group| in_short(history, group)).collect();
     if groups.len() > shown {
         items.push(counted((groups.len() - shown) as u64, "other fault"));
     }
-    format!("Faults struck: {}.", items.join("; "))
+    format!("Faults struck: {}", items.join("; "))
 }
 
 /// All strikes of one fault as part of a sentence.
@@ -136,8 +145,9 @@ fn in_short(history: &History, strikes: &[&StruckFault<'_>]) -> String {
     }
     let lasting = first.until.filter(|until| *until != first.from).map(|until| length(until.since(first.from)));
     let lasting = lasting.map_or_else(String::new, |lasting| format!(" for {lasting}"));
-    format!("{kind} (`{name}`) on {target} at {from}{lasting}")
+    let step = step(history, first).map_or_else(String::new, |step| format!(", {step}"));
+    format!("{kind} (`{name}`) on {target} at {from}{lasting}{step}")
 }
 
-/// How many faults are told of one by one.
-const SHOWN: usize = 3;
+/// How many faults one sentence can hold. If there are more, the last stands for the others.
+const MOST: usize = 3;

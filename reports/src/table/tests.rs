@@ -50,6 +50,14 @@ fn a_table_with_many_axes_still_fits_80_columns() {
 }
 
 #[test]
+fn a_table_gives_up_space_before_it_gives_up_how_many_seeds_there_were() {
+    let mut report = many_cells();
+    assert!(plain(&report, 90).contains(" 1000/1000 ✓ 1000/1000 ✓ "), "{}", plain(&report, 90));
+    report.cells[0].seeds = 999;
+    assert!(plain(&report, 80).contains("k: broken in k seeds"), "{}", plain(&report, 80));
+}
+
+#[test]
 fn no_table_is_wider_than_it_may_be() {
     for report in [gc_pause(), many_cells()] {
         for width in 40..160 {

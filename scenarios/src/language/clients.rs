@@ -70,10 +70,9 @@ fn client<'t>(
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> Option<Group> {
-    if !is_name(&entry.key) {
-        names.miss_clients();
+    let named = is_name(&entry.key);
+    if !named {
         sink.error(entry.site, format!("`{}` is no name for a client: letters, digits, `-` and `_`", entry.key));
-        return None;
     }
     let waits = cues.wanted.len();
     let group = table(sink, &entry.node, "a client", |fields| Some(read(fields, entry, call_timeout, names, cues)));
@@ -84,7 +83,7 @@ fn client<'t>(
     if off {
         cues.wanted.truncate(waits);
     }
-    (!off).then_some(group)
+    (named && !off).then_some(group)
 }
 
 fn read<'t>(
@@ -105,7 +104,7 @@ fn read<'t>(
         Some(script) => steps(fields.sink, &script.node, cues),
         None => Some(default_steps()),
     };
-    let own = match count {
+    let own = match count.filter(|_| is_name(&entry.key)) {
         Some(count) => names.add_clients(fields.sink, entry.site, &entry.key, count, off.unwrap_or(false)),
         None => {
             names.miss_clients();

@@ -2,17 +2,22 @@
 //!
 //! The loader puts its findings into a [`Sink`]. The same mistake in an option of the matrix is found
 //! once in every cell that the option is part of; the sink keeps it once, and remembers in which
-//! cells, so that a mistake of one combination can name it. This file renders plain text; colours and
-//! boxes are the command line's business.
+//! cells, so that a mistake of one combination can name it.
+//!
+//! How a mistake is drawn (line, carets, tabs, wide characters, colours) is the business of
+//! `annotate-snippets`, the library that draws for rustc.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
 use super::tree::Site;
 
-/// Everything that is wrong with a scenario. Displays as plain text, one block for each mistake.
+/// Everything that is wrong with a scenario. Displays as plain text, one block for each mistake, with an
+/// empty line between them.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct LoadErrors {
     texts: Vec<Text>,
@@ -56,63 +61,31 @@ impl LoadErrors {
         &self.texts
     }
 
-    /// Where a mistake begins: its line and its column in characters, both from 1.
+    /// The same as `Display`, with ANSI escapes for colour. Who prints it decides whether they stay.
     #[must_use]
-    pub fn position(&self, error: &LoadError) -> (usize, usize) {
-        let place = self.place(error);
-        (place.line, place.column)
+    pub fn coloured(&self) -> String {
+        self.render(&Renderer::styled())
     }
 
-    fn place(&self, error: &LoadError) -> Place<'_> {
-        let content = self.texts.get(error.text).map_or("", |text| text.content.as_str());
-        let start = floor(content, error.span.start);
-        let line_start = content[..start].rfind('\n').map_or(0, |at| at + 1);
-        let line_end = content[start..].find('\n').map_or(content.len(), |at| start + at);
-        let end = floor(content, error.span.end).clamp(start, line_end);
-        Place {
-            line: content[..line_start].matches('\n').count() + 1,
-            column: content[line_start..start].chars().count() + 1,
-            width: content[start..end].trim_end_matches('\r').chars().count().max(1),
-            text: content[line_start..line_end].trim_end_matches('\r'),
-        }
+    fn render(&self, renderer: &Renderer) -> String {
+        let mistakes: Vec<_> = self.errors.iter().map(|error| renderer.render(&[self.report(error)])).collect();
+        mistakes.join("\n\n")
+    }
+
+    fn report<'e>(&'e self, error: &'e LoadError) -> Group<'e> {
+        let text = &self.texts[error.text];
+        let label = error.help.as_ref().map(|help| format!("help: {help}"));
+        let place = AnnotationKind::Primary.span(error.span.clone()).label(label);
+        let snippet = Snippet::source(&text.content).path(&text.name).annotation(place);
+        let cell = error.cell.as_ref().map(|cell| Level::NOTE.message(format!("in the cell {cell}")));
+        Level::ERROR.primary_title(&error.message).element(snippet).elements(cell)
     }
 }
 
 impl fmt::Display for LoadErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for error in &self.errors {
-            let place = self.place(error);
-            let name = self.texts.get(error.text).map_or("", |text| text.name.as_str());
-            let number = place.line.to_string();
-            let gutter = " ".repeat(number.len());
-            writeln!(f, "error: {}", error.message)?;
-            writeln!(f, "{gutter}--> {name}:{}:{}", place.line, place.column)?;
-            // A tab would put the carets elsewhere than below the place.
-            writeln!(f, "{number} | {}", place.text.replace('\t', " "))?;
-            write!(f, "{gutter} | {}{}", " ".repeat(place.column - 1), "^".repeat(place.width))?;
-            if let Some(help) = &error.help {
-                write!(f, "  help: {help}")?;
-            }
-            writeln!(f)?;
-            if let Some(cell) = &error.cell {
-                writeln!(f, "{gutter} = in the cell {cell}")?;
-            }
-        }
-        Ok(())
+        f.write_str(&self.render(&Renderer::plain()))
     }
-}
-
-/// A mistake's place, as it is drawn.
-struct Place<'t> {
-    line: usize,
-    column: usize,
-    width: usize,
-    text: &'t str,
-}
-
-/// The last boundary of a character at or before that byte.
-fn floor(content: &str, byte: usize) -> usize {
-    (0..=byte.min(content.len())).rev().find(|at| content.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Where the loader's findings go.
@@ -124,6 +97,8 @@ pub(super) struct Sink {
 }
 
 struct Finding {
+    /// How its message goes on, in the first cell in which it was found.
+    list: String,
     help: Option<String>,
     /// In which cells it was found.
     cells: BTreeSet<usize>,
@@ -140,8 +115,14 @@ impl Sink {
     }
 
     pub(super) fn error_with(&self, site: Site, message: impl Into<String>, help: Option<String>) {
+        self.error_listing(site, message, String::new(), help);
+    }
+
+    /// A mistake whose message ends with a list of what there is. Another cell may have other things, and
+    /// it is the same mistake nevertheless.
+    pub(super) fn error_listing(&self, site: Site, message: impl Into<String>, list: String, help: Option<String>) {
         let mut found = self.found.borrow_mut();
-        let finding = found.entry((site, message.into())).or_insert(Finding { help, cells: BTreeSet::new() });
+        let finding = found.entry((site, message.into())).or_insert(Finding { list, help, cells: BTreeSet::new() });
         finding.cells.extend(self.cell.get());
     }
 
@@ -149,11 +130,16 @@ impl Sink {
         self.found.borrow().is_empty()
     }
 
+    /// The first thing found, in the order of the texts.
+    pub(super) fn first(&self) -> Option<(Site, String)> {
+        self.found.borrow().first_key_value().map(|(key, _)| key.clone())
+    }
+
     /// Everything found, in the order of the texts. `label` names a cell.
     pub(super) fn into_errors(self, texts: Vec<Text>, cells: usize, label: impl Fn(usize) -> String) -> LoadErrors {
         assert!(!self.is_empty(), "a scenario was refused without a reason");
         let errors = self.found.into_inner().into_iter().map(|((site, message), finding)| LoadError {
-            message,
+            message: message + &finding.list,
             text: site.text,
             span: site.start..site.end,
             help: finding.help,

@@ -17,7 +17,7 @@ use super::error::Sink;
 use super::matrix::{ExpandedAxis, Matrix};
 use super::range::{Quantity, quantity};
 use super::reader::{Fields, fields, list, not_supported, table, word, wrong_type};
-use super::suggest::did_you_mean;
+use super::suggest::no_such_name;
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::text;
 use crate::cell::{Expectation, Expected};
@@ -180,11 +180,11 @@ fn cells_meant(fields: &mut Fields<'_>, matrix: &Matrix) -> Option<Vec<Vec<bool>
 fn unknown_axis(sink: &Sink, entry: &Entry, matrix: &Matrix) {
     let names = || matrix.axes.iter().map(|axis| axis.name.as_str());
     let part_of = names().find(|name| name.split('.').next() == Some(entry.key.as_str()) && name.contains('.'));
-    let help = match part_of {
-        Some(path) => Some(format!("quote the axis: {path:?}")),
-        None => did_you_mean(&entry.key, names()),
-    };
-    sink.error_with(entry.site, format!("the matrix has no axis `{}`", entry.key), help);
+    let message = format!("the matrix has no axis `{}`", entry.key);
+    match part_of {
+        Some(path) => sink.error_with(entry.site, message, Some(format!("quote the axis: {path:?}"))),
+        None => no_such_name(sink, entry.site, &message, &entry.key, names()),
+    }
 }
 
 /// Which options of an axis a value, a list or a range means.
@@ -198,8 +198,8 @@ fn options_meant(sink: &Sink, node: &Node, axis: &ExpandedAxis, sound: bool) -> 
         }
         if sound {
             let label = value.label();
-            let help = did_you_mean(&label, axis.choices.iter().map(|choice| choice.label.as_str()));
-            sink.error_with(value.site, format!("the axis `{}` has no option `{label}`", axis.name), help);
+            let message = format!("the axis `{}` has no option `{label}`", axis.name);
+            no_such_name(sink, value.site, &message, &label, axis.choices.iter().map(|choice| choice.label.as_str()));
         }
         None
     };

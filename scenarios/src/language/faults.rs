@@ -11,7 +11,7 @@ use super::suggest::expected;
 use super::tree::{Entry, Value};
 use super::value::{is_name, truth};
 use super::what::{Kind, WHATS, what};
-use super::when::{World, lasts, when};
+use super::when::{Length, World, lasts, when};
 use crate::cell::Fault;
 
 /// Faults of the language that nothing can suffer yet.
@@ -43,40 +43,38 @@ pub(super) fn faults(fields: &mut Fields<'_>, world: &World) -> Vec<Fault> {
 }
 
 fn fault(sink: &Sink, entry: &Entry, world: &World) -> Option<Fault> {
-    if !is_name(&entry.key) {
+    let named = is_name(&entry.key);
+    if !named {
         sink.error(entry.site, format!("`{}` is no name for a fault: letters, digits, `-` and `_`", entry.key));
-        return None;
     }
     if is_off(sink, entry) {
         return None;
     }
-    table(sink, &entry.node, "a fault", |fields| {
+    let fault = table(sink, &entry.node, "a fault", |fields| {
         fields.get("off");
-        let roles = if fields.has("when") { Roles::Holder } else { Roles::None };
-        let chosen = only_what(fields, entry);
+        let starts_at_milestone = fields.has("when") || fields.misspelt(&["when"]);
+        let roles = if starts_at_milestone { Roles::Holder } else { Roles::None };
+        let present: Vec<_> =
+            WHATS.iter().filter_map(|kind| fields.get(kind.name).map(|below| (kind, below))).collect();
+        let only = only_what(fields, entry, &present);
         let when = when(fields, world);
-        let kind = chosen.as_ref().map(|(kind, _)| *kind);
-        // Without a *what* nobody knows which lengths it may have.
-        let lasts = match kind {
-            Some(kind) => lasts(fields, kind.name, kind.length, when.as_ref(), world),
-            None => {
-                fields.get("for");
-                fields.get("until");
-                None
-            }
-        };
-        let what = chosen.and_then(|(kind, below)| what(sink, kind.name, below, world, roles));
+        let (name, length) = only.map_or(("", Length::Unknown), |kind| (kind.name, kind.length));
+        let lasts = lasts(fields, name, length, when.as_ref(), world);
+        // A *what* that is one too many is read all the same: it may have mistakes of its own.
+        let whats: Vec<_> = present.iter().map(|(kind, below)| what(sink, kind.name, below, world, roles)).collect();
+        only?;
+        let what = whats.into_iter().next()?;
         Some(Fault { name: entry.key.clone(), what: what?, when: when?, lasts: lasts? })
-    })
+    });
+    fault.filter(|_| named)
 }
 
-/// The one thing that the fault does.
-fn only_what<'t>(fields: &mut Fields<'t>, fault: &Entry) -> Option<(&'static Kind, &'t Entry)> {
+/// The one thing that the fault does, if it is one that can be done.
+fn only_what(fields: &mut Fields<'_>, fault: &Entry, present: &[(&'static Kind, &Entry)]) -> Option<&'static Kind> {
     let sink = fields.sink;
-    let present: Vec<_> = WHATS.iter().filter_map(|kind| fields.get(kind.name).map(|entry| (kind, entry))).collect();
     fields.not_yet(&NOT_YET)?;
-    match present.as_slice() {
-        [only] => Some(*only),
+    match present {
+        [(only, _)] => Some(only),
         [(first, _), (_, second), ..] => {
             sink.error(second.site, format!("a fault is one thing, and `{}` already is `{}`", fault.key, first.name));
             None

@@ -7,7 +7,7 @@
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
 use super::reader::{Fields, word, wrong_type};
-use super::tree::{Node, Site};
+use super::tree::{Entry, Node, Site};
 use super::uses::Uses;
 use super::value::span;
 use super::when::World;
@@ -40,26 +40,28 @@ pub(super) fn reset(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opt
 /// Reads `between`, or `from` and `to`.
 fn link(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<Link> {
     let (sink, site) = (fields.sink, fields.site);
-    let both = fields.get("between");
-    let (from, to) = (fields.get("from"), fields.get("to"));
-    let nodes = |node: &Node| world.names.several(sink, node, roles);
+    let both = fields.get("between").map(|entry| between(sink, &entry.node, world, roles));
+    let (from_entry, to_entry) = (fields.get("from"), fields.get("to"));
+    let nodes = |entry: &Entry| world.names.several(sink, &entry.node, roles);
+    let (from, to) = (from_entry.map(nodes), to_entry.map(nodes));
     match (both, from, to) {
-        (Some(entry), None, None) => {
-            let (one, other) = between(sink, &entry.node, world, roles)?;
+        (Some(both), None, None) => {
+            let (one, other) = both?;
             carries(sink, site, &one, &other, world)?;
             Some(Link::Between(one, other))
         }
         (None, Some(from), Some(to)) => {
-            let (from, to) = (nodes(&from.node), nodes(&to.node));
             let (from, to) = (from?, to?);
             carries(sink, site, &from, &to, world)?;
             Some(Link::OneWay { from, to })
         }
-        (Some(_), Some(entry), _) | (Some(_), None, Some(entry)) => {
-            sink.error(entry.site, "a link is `between` two sides, or goes `from` one `to` the other");
+        (Some(_), ..) => {
+            let way = from_entry.or(to_entry).map_or(site, |entry| entry.site);
+            sink.error(way, "a link is `between` two sides, or goes `from` one `to` the other");
             None
         }
-        _ => {
+        (None, ..) if fields.misspelt(&["between", "from", "to"]) => None,
+        (None, ..) => {
             sink.error(site, "a link is missing: `between = [X, Y]`, or `from` and `to`");
             None
         }

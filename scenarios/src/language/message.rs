@@ -40,6 +40,7 @@ fn message(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<Messa
     });
     let (direction, entry) = match present.as_slice() {
         [(direction, entry)] => (*direction, *entry),
+        [] if fields.misspelt(&["request", "reply"]) => return None,
         [] => {
             sink.error(fields.site, "missing `request` or `reply`: which message is meant");
             return None;

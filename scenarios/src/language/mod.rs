@@ -21,7 +21,7 @@
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
 //! | faults | [`faults`], [`what`], [`link`], [`message`] |
 //! | expectations and the twin rule | [`expect`], [`twin`] |
-//! | tools: keys, values, mistakes, did-you-mean | [`reader`], [`value`], [`error`], [`suggest`] |
+//! | tools: keys, values, mistakes, what to say of unknown words | [`reader`], [`value`], [`error`], [`suggest`] |
 //!
 //! It is not a validator of types alone: names are resolved, and what can never apply is a mistake. It
 //! reads no file and prints nothing.
@@ -56,6 +56,7 @@ mod tests;
 
 pub use error::{LoadError, LoadErrors, Text};
 pub use set::Override;
+pub use suggest::instead;
 
 use crate::cell::{Axis, Scenario};
 use error::Sink;
@@ -72,16 +73,21 @@ use tree::Table;
 /// # use scenarios::language::load;
 /// let file = "name = \"short\"\ntitle = \"t\"\nsource = \"s\"\nlock = \"redis\"\nttl = \"10sec\"\n[client.A]\n";
 /// let errors = load("short.toml", file, &[]).unwrap_err();
-/// assert_eq!(
-///     errors.to_string(),
-///     "error: duration `10sec` has an unknown unit `sec`; units are ns, us, ms, s, min, h\n \
-///      --> short.toml:5:7\n5 | ttl = \"10sec\"\n  |       ^^^^^^^\n"
-/// );
+/// let shown = [
+///     "error: duration `10sec` has an unknown unit `sec`; units are ns, us, ms, s, min, h",
+///     " --> short.toml:5:7",
+///     "  |",
+///     "5 | ttl = \"10sec\"",
+///     "  |       ^^^^^^^",
+/// ];
+/// assert_eq!(errors.to_string(), shown.join("\n"));
 /// ```
 ///
 /// # Errors
 /// Everything that is wrong with the file and the overrides, each with its place.
 pub fn load(file_name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadErrors> {
+    // A byte order mark is no part of the text, or columns would begin at two.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let sink = Sink::default();
     let Some((file, matrix)) = base(&sink, text, overrides) else {
         return Err(sink.into_errors(texts(file_name, text, overrides), 1, |_| String::new()));

@@ -9,7 +9,7 @@ use models::lock::LockFacts;
 
 use super::error::Sink;
 use super::reader::{list, not_supported, wrong_type};
-use super::suggest::did_you_mean;
+use super::suggest::{did_you_mean, no_such_name};
 use super::tree::{Node, Site, Value};
 use crate::cell::NodeRef;
 
@@ -221,12 +221,32 @@ impl Names {
             let message = format!("`{name}` is a part of a process, and only a stall acts on one");
             sink.error_with(site, message, Some(format!("name the node, `{node}`")));
         } else if !self.may_be_unread(name) {
-            let known = self.nodes.iter().filter(|node| !node.off).map(|node| node.name.as_str());
-            let counted = self.counted.iter().map(|(table, _)| table.as_str());
-            let candidates = known.chain(counted).chain([CLIENTS, SERVERS, HOLDER]);
-            sink.error_with(site, format!("this cell has no node `{name}`"), did_you_mean(name, candidates));
+            let message = format!("this cell has no node `{name}`");
+            let here = || self.nodes.iter().filter(|node| !node.off).map(|node| node.name.as_str());
+            let counted = || self.counted.iter().map(|(table, _)| table.as_str());
+            let meant = did_you_mean(name, here().chain(counted()).chain([CLIENTS, SERVERS, HOLDER]));
+            // Servers that nobody knows would be missing from the list.
+            if meant.is_some() || !self.servers_known {
+                sink.error_with(site, message, meant);
+            } else {
+                no_such_name(sink, site, &message, name, self.called());
+            }
         }
         None
+    }
+
+    /// What the nodes of this cell are called, clients first; those of one table by the table's name.
+    fn called(&self) -> Vec<&str> {
+        let here = self.nodes.iter().filter(|node| !node.off);
+        let (clients, others): (Vec<_>, Vec<_>) = here.partition(|node| node.kind == Kind::Client);
+        let mut names: Vec<&str> = clients.into_iter().chain(others).map(|node| self.called_one(node)).collect();
+        names.dedup();
+        names
+    }
+
+    fn called_one<'n>(&'n self, node: &'n Known) -> &'n str {
+        let table = self.counted.iter().find(|(_, clients)| clients.contains(&node.name));
+        table.map_or(&node.name, |(table, _)| table)
     }
 
     /// Whether that may be the name of a node that could not be read: then the mistake is there.

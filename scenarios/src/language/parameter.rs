@@ -5,7 +5,7 @@
 //! which would quietly make a new one.
 
 use super::error::Sink;
-use super::suggest::{did_you_mean, expected};
+use super::suggest::{nearest, no_such_name, no_such_word};
 use super::tree::{Site, Table};
 
 /// The keys of the top level that an option may set.
@@ -23,8 +23,8 @@ pub(super) fn check_top(sink: &Sink, key: &str, site: Site) -> Option<()> {
     if OF_THE_FILE.contains(&key) {
         sink.error(site, format!("`{key}` belongs to the whole file: no option may set it"));
     } else {
-        let message = format!("unknown field `{key}`, expected {}", expected(PARAMETERS));
-        sink.error_with(site, message, did_you_mean(key, PARAMETERS));
+        let meant = nearest(key, PARAMETERS);
+        no_such_word(sink, site, &format!("unknown field `{key}`"), meant, ", expected", &PARAMETERS);
     }
     None
 }
@@ -39,6 +39,6 @@ pub(super) fn check_named_table(sink: &Sink, path: &[String], site: Site, file: 
     if known.get(name).is_some() {
         return Some(());
     }
-    sink.error_with(site, format!("the file has no {section} `{name}`"), did_you_mean(name, known.keys()));
+    no_such_name(sink, site, &format!("the file has no {section} `{name}`"), name, known.keys());
     None
 }

@@ -6,7 +6,7 @@
 //! unknown field beside it is still known). They read on after a mistake, so that one pass finds all.
 
 use super::error::Sink;
-use super::suggest::{did_you_mean, expected};
+use super::suggest::{expected, nearest, no_such_word};
 use super::tree::{Entry, Node, Site, Table, Value};
 
 /// The keys of one table, while they are being read.
@@ -18,6 +18,8 @@ pub(super) struct Fields<'t> {
     known: Vec<&'static str>,
     /// Keys of the language that nothing can use yet: neither unknown nor offered.
     later: Vec<&'static str>,
+    /// Keys that must be there and are not.
+    missing: Vec<&'static str>,
     /// Whether the keys are names of the user's own, so that none is unknown here.
     own: bool,
 }
@@ -42,16 +44,10 @@ pub(super) fn fields<'t, T>(
     table: &'t Table,
     read: impl FnOnce(&mut Fields<'t>) -> Option<T>,
 ) -> Option<T> {
-    let mut fields = Fields { sink, site, table, known: Vec::new(), later: Vec::new(), own: false };
+    let mut fields =
+        Fields { sink, site, table, known: Vec::new(), later: Vec::new(), missing: Vec::new(), own: false };
     let value = read(&mut fields);
-    for entry in fields.unknown() {
-        let (key, known) = (&entry.key, &fields.known);
-        sink.error_with(
-            entry.site,
-            format!("unknown field `{key}`, expected {}", expected(known.iter().copied())),
-            did_you_mean(key, known.iter().chain(&fields.later).copied()),
-        );
-    }
+    fields.finish();
     value
 }
 
@@ -93,7 +89,7 @@ impl<'t> Fields<'t> {
         read: impl FnOnce(&'t Sink, &'t Node) -> Option<T>,
     ) -> Option<T> {
         let Some(entry) = self.get(key) else {
-            self.sink.error(self.site, format!("missing `{key}`"));
+            self.missing.push(key);
             return None;
         };
         read(self.sink, &entry.node)
@@ -127,6 +123,24 @@ impl<'t> Fields<'t> {
             .iter()
             .filter(|_| !self.own)
             .filter(|entry| !self.known.iter().chain(&self.later).any(|known| *known == entry.key))
+    }
+
+    /// Whether an unknown key is nearly one of these: then that is the mistake, and not that they are
+    /// missing.
+    pub(super) fn misspelt(&self, keys: &[&str]) -> bool {
+        self.unknown().any(|entry| nearest(&entry.key, keys.iter().copied()).is_some())
+    }
+
+    /// Reports the keys that nobody asked for, and those that somebody asked for in vain.
+    fn finish(&self) {
+        for entry in self.unknown() {
+            let meant = nearest(&entry.key, self.known.iter().chain(&self.later).copied());
+            let message = format!("unknown field `{}`", entry.key);
+            no_such_word(self.sink, entry.site, &message, meant, ", expected", &self.known);
+        }
+        for key in self.missing.iter().filter(|key| !self.misspelt(&[**key])) {
+            self.sink.error(self.site, format!("missing `{key}`"));
+        }
     }
 }
 
@@ -210,8 +224,8 @@ pub(super) fn word<'t>(sink: &'t Sink, node: &'t Node, what: &str, names: &[&'st
 
 /// Reports a word that is none of `names`.
 pub(super) fn unknown_word<T>(sink: &Sink, site: Site, what: &str, found: &str, names: &[&str]) -> Option<T> {
-    let message = format!("unknown word `{found}`: {what} is {}", expected(names.iter().copied()));
-    sink.error_with(site, message, did_you_mean(found, names.iter().copied()));
+    let meant = nearest(found, names.iter().copied());
+    no_such_word(sink, site, &format!("unknown word `{found}`"), meant, &format!(": {what} is"), names);
     None
 }
 

@@ -1,16 +1,18 @@
 //! `--set key=value`: one parameter, laid over the file before the matrix is read.
 //!
-//! The argument is one line of TOML, so that its value has a type (`seeds=10`, `ttl="5s"`) and its
-//! mistakes have places. It sets what is there: a slip in the name of a client, a fault or an axis is
-//! refused, since it would make a new one. It cannot set what an axis sets; the axis itself it can
-//! (`matrix.resource=["open"]`).
+//! The argument is one line of TOML, so that its value has a type (`seeds=10`) and its mistakes have
+//! places. But a shell eats quotes: a value that is no TOML is the string that it would be in quotes
+//! (`ttl=5s`), unless it begins like a list, a table or a string, and so was meant to be one.
+//!
+//! It sets what is there: a slip in the name of a client, a fault or an axis is refused, since it would
+//! make a new one. It cannot set what an axis sets; the axis itself it can (`matrix.resource=["open"]`).
 
 use super::error::Sink;
 use super::matrix::Matrix;
 use super::merge::{Path, parameters};
 use super::parameter::check_named_table;
-use super::suggest::did_you_mean;
-use super::tree::{Entry, Site, Table, parse as parse_text};
+use super::suggest::no_such_name;
+use super::tree::{Entry, Node, Site, Table, Value, parse as parse_text};
 
 /// One `--set` argument.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,24 +43,19 @@ pub(super) struct Set {
 
 /// Reads the `number`-th text as one key and one value.
 pub(super) fn parse(sink: &Sink, number: usize, argument: &Override) -> Option<Set> {
-    let whole = Site { text: number, start: 0, end: argument.text.len() };
-    if argument.text.contains('\n')
-        || argument.text.trim_start().starts_with(['[', '#'])
-        || argument.text.trim().is_empty()
-    {
-        sink.error(whole, "this is one parameter and its value, as in `ttl=\"5s\"`");
+    let text = argument.text.as_str();
+    if text.contains('\n') || text.trim_start().starts_with(['[', '#']) || text.trim().is_empty() {
+        let whole = Site { text: number, start: 0, end: text.len() };
+        sink.error(whole, "this is one parameter and its value, as in `ttl=5s`");
         return None;
     }
     let own = Sink::default();
-    let Some(patch) = parse_text(&own, number, &argument.text) else {
-        // A shell eats the quotes of a string, and TOML says so in many words.
-        let help = "a string keeps its quotes, as in --set 'ttl=\"5s\"'".to_owned();
-        let first = own.into_errors(Vec::new(), 1, |_| String::new()).errors().first().cloned();
-        let (message, span) = first.map_or_else(|| ("not TOML".to_owned(), 0..0), |error| (error.message, error.span));
-        sink.error_with(Site { text: number, start: span.start, end: span.end }, message, Some(help));
+    let Some(patch) = parse_text(&own, number, text).or_else(|| unquoted(number, text)) else {
+        let (site, message) = own.first()?;
+        unreadable(sink, site, message, text);
         return None;
     };
-    let key = written_key(&patch, &argument.text);
+    let key = written_key(&patch, text);
     Some(Set { patch, key })
 }
 
@@ -69,10 +66,11 @@ pub(super) fn has_place(sink: &Sink, set: &Set, file: &Table) -> bool {
         [(section, _), (name, site), (option, option_site), ..] if section == "matrix" => {
             let axes = file.table("matrix").unwrap_or(Table::EMPTY);
             let Some(axis) = axes.get(name) else {
-                return missing(sink, *site, "axis", name, axes);
+                return missing(sink, *site, &format!("the file has no axis `{name}`"), name, axes);
             };
             let options = axis.node.as_table().unwrap_or(Table::EMPTY);
-            path.len() < 4 || options.get(option).is_some() || missing(sink, *option_site, "option", option, options)
+            let message = || format!("the axis `{name}` has no option `{option}`");
+            path.len() < 4 || options.get(option).is_some() || missing(sink, *option_site, &message(), option, options)
         }
         [_, (_, site), ..] => check_named_table(sink, &path, *site, file).is_some(),
         _ => true,
@@ -89,13 +87,70 @@ pub(super) fn is_free(sink: &Sink, set: &Set, matrix: &Matrix) {
     }
 }
 
-fn missing(sink: &Sink, site: Site, what: &str, name: &str, known: &Table) -> bool {
-    sink.error_with(site, format!("the file has no {what} `{name}`"), did_you_mean(name, known.keys()));
+fn missing(sink: &Sink, site: Site, message: &str, name: &str, known: &Table) -> bool {
+    no_such_name(sink, site, message, name, known.keys());
     false
 }
 
 fn quoted(axis: &str) -> String {
     if axis.contains('.') { format!("{axis:?}") } else { axis.to_owned() }
+}
+
+/// Reads an argument whose value has lost its quotes, if that can be.
+fn unquoted(number: usize, text: &str) -> Option<Table> {
+    let (key, value) = text.split_at(value_start(text)?);
+    let word = value.trim();
+    if word.is_empty() || begins_like_toml(word) {
+        return None;
+    }
+    // The key's places are those in the argument; the value is put in afterwards.
+    let mut patch = parse_text(&Sink::default(), number, &format!("{key}0"))?;
+    let start = text.len() - value.trim_start().len();
+    let site = Site { text: number, start, end: start + word.len() };
+    *innermost(&mut patch)? = Node { site, value: Value::Text(word.to_owned()) };
+    Some(patch)
+}
+
+/// Whether a value was meant to be more than a bare word.
+fn begins_like_toml(value: &str) -> bool {
+    value.starts_with(['[', '{', '"', '\''])
+}
+
+/// Where the value begins: behind the first `=` that is not part of a quoted name.
+fn value_start(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let is_equals = |letter: char| {
+        match quote {
+            Some(open) if letter == open => quote = None,
+            None if matches!(letter, '"' | '\'') => quote = Some(letter),
+            _ => {}
+        }
+        letter == '=' && quote.is_none()
+    };
+    text.find(is_equals).map(|at| at + 1)
+}
+
+/// The value of a patch that sets one parameter.
+fn innermost(patch: &mut Table) -> Option<&mut Node> {
+    let [Entry { node, .. }] = patch.entries.as_mut_slice() else { return None };
+    match node.value {
+        Value::Table(ref mut below) => innermost(below),
+        _ => Some(node),
+    }
+}
+
+/// Says what TOML says of an argument, and what to do about it.
+fn unreadable(sink: &Sink, site: Site, message: String, text: &str) {
+    let start = value_start(text).unwrap_or(text.len());
+    let value = text[start..].trim();
+    if value.starts_with(['[', '{']) {
+        let help = "a shell eats quotes: put single ones around all, as in --set 'client.A.do=[\"acquire\"]'";
+        sink.error_with(site, message, Some(help.to_owned()));
+    } else if value.is_empty() && site.start >= start {
+        sink.error_with(site, "the value is missing", Some("as in `ttl=5s`".to_owned()));
+    } else {
+        sink.error(site, message);
+    }
 }
 
 /// The names of the key, up to the `=`. What is below belongs to the value.

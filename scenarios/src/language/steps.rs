@@ -67,11 +67,20 @@ impl<'t> Reader<'t, '_> {
 
     fn step(&mut self, node: &'t Node) -> Option<Step> {
         let sink = self.sink;
-        let step = choice(sink, node, "a step", &STEPS, &NOT_YET)?;
-        if matches!(step.name, "check" | "extend" | "release" | "hold") && !self.acquired {
-            sink.error(step.site, format!("`{}` has no lock to act on: no `acquire` stands before it", step.name));
+        let Some(step) = choice(sink, node, "a step", &STEPS, &NOT_YET) else {
+            // It may have been meant to take the lock.
+            self.acquired = true;
             return None;
+        };
+        let acts_on_lock = matches!(step.name, "check" | "extend" | "release" | "hold");
+        if acts_on_lock && !self.acquired {
+            sink.error(step.site, format!("`{}` has no lock to act on: no `acquire` stands before it", step.name));
         }
+        self.of_choice(step).filter(|_| !acts_on_lock || self.acquired)
+    }
+
+    fn of_choice(&mut self, step: Choice<'t>) -> Option<Step> {
+        let sink = self.sink;
         match step.name {
             "acquire" => {
                 self.acquired = true;

@@ -106,6 +106,8 @@ pub(super) enum Length {
     Any,
     /// It has a length in which it waits for its message; it may strike again before it has met one.
     Matching,
+    /// It could not be read: whatever may be a length is one.
+    Unknown,
 }
 
 /// Reads `for` and `until` of a fault of the kind `what`, which begins at `when`.
@@ -125,33 +127,38 @@ pub(super) fn lasts(
         return (for_entry.is_none() && until_entry.is_none()).then_some(Lasts::Instant);
     }
     let recurs = matches!(when, Some(When::Every { .. }));
-    match (for_entry, until_entry) {
-        (Some(_), Some(entry)) => {
+    let span = for_entry.map(|entry| lasting(sink, &entry.node, length));
+    let end = until_entry.map(|entry| until(sink, &entry.node, when, world));
+    match (span, end, until_entry) {
+        (Some(_), _, Some(entry)) => {
             sink.error(entry.site, "a fault has one length: `for` and `until` exclude each other");
             None
         }
-        (Some(entry), None) => {
-            let lasts = span(sink, &entry.node)?;
-            if lasts == Span::Fixed(Duration::ZERO) && length != Length::Any {
-                sink.error(entry.node.site, "a fault that lasts no time does nothing");
-                return None;
-            }
-            Some(Lasts::For(lasts))
-        }
-        (None, Some(entry)) if recurs => {
+        (Some(span), ..) => span.map(Lasts::For),
+        (None, Some(_), Some(entry)) if recurs => {
             sink.error(entry.site, "what happens `every` so often lasts `for` some time, each time");
             None
         }
-        (None, Some(entry)) => until(sink, &entry.node, when, world).map(Lasts::Until),
-        (None, None) if recurs && length != Length::Matching => {
+        (None, Some(end), _) => end.map(Lasts::Until),
+        (None, None, _) if recurs && !matches!(length, Length::Matching | Length::Unknown) => {
             sink.error(
                 fields.site,
                 "what happens `every` so often lasts `for` some time; without, the first lasts to the end",
             );
             None
         }
-        (None, None) => Some(Lasts::ToTheEnd),
+        (None, None, _) => Some(Lasts::ToTheEnd),
     }
+}
+
+/// Reads how long a fault lasts.
+fn lasting(sink: &Sink, node: &Node, length: Length) -> Option<Span> {
+    let lasts = span(sink, node)?;
+    if lasts == Span::Fixed(Duration::ZERO) && !matches!(length, Length::Any | Length::Unknown) {
+        sink.error(node.site, "a fault that lasts no time does nothing");
+        return None;
+    }
+    Some(lasts)
 }
 
 /// Reads an instant or a milestone at which a fault ends.

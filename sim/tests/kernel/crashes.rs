@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{AttemptId, Calls, Connection, Either, Host, Part, Point, Task, first};
-use sim::{Lasts, What, When};
+use sim::{Lasts, RecordKind, What, When};
 
 /// Says a word into the history when it is dropped: an unlock in `Drop`.
 struct SaysAtTheEnd(Process);
@@ -76,6 +76,7 @@ fn a_killed_server_resets_behind_its_data_refuses_and_starts_again_from_its_disk
         assert_eq!(log.words(), ["None".to_owned(), "Some(Refused)".to_owned(), format!("Ok(Kept({kept}))")]);
         assert!((100..103).contains(&log.lines()[0].0), "the reset arrives one latency later");
         assert_eq!(outcome.nodes[0].activity.len(), 2);
+        assert_eq!(outcome.strikes[0].met, 1, "who connected met it");
     }
 }
 
@@ -92,7 +93,10 @@ fn a_machine_without_power_says_nothing_and_loses_what_was_not_synced() {
             let second_line = line(&host).await;
             log.say(&host, get(&second_line).await);
         });
-        let (log, _) = world.fault(at(100), What::PowerOff(on(SERVER)), lasts(1_000)).run();
+        let (log, outcome) = world.fault(at(100), What::PowerOff(on(SERVER)), lasts(1_000)).run();
+        // Who connected, the request, and its close.
+        let lost = outcome.records.iter().filter(|record| record.kind == RecordKind::Lost);
+        assert_eq!((lost.count(), outcome.strikes[0].met), (3, 3));
         let last = format!("Ok(Kept({kept}))");
         assert_eq!(log.words(), ["Some(TimedOut)", "Err(TimedOut)", last.as_str()]);
     }
@@ -141,7 +145,8 @@ fn what_a_killed_client_decided_but_did_not_send_never_leaves_and_what_it_sent_a
         world.horizon = secs(5);
         let (_, outcome) = world.fault(kill, What::Kill(on(CLIENT)), Lasts::ToTheEnd).run();
         let stored = outcome.notes.iter().any(|noted| matches!(noted.note, Note::Stored(9, _)));
-        assert_eq!(stored, arrives, "killed before step {step}");
+        let left = noted(&outcome, |note| matches!(note, Note::Left(_)));
+        assert_eq!((stored, left.len()), (arrives, usize::from(arrives)), "killed before step {step}");
     }
 }
 

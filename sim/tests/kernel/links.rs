@@ -3,7 +3,7 @@
 use host::{CallError, Calls, ConnectError, Connection, Either, Host, Operation, Part, Span, all, first};
 
 use crate::probe::*;
-use sim::{Direction, Held, Lasts, MessageMatch, What};
+use sim::{Direction, Held, Lasts, MessageMatch, RecordKind, What};
 
 #[test]
 fn a_call_times_out_at_the_client_alone_and_what_it_sent_may_still_arrive() {
@@ -110,9 +110,12 @@ fn connecting_across_a_cut_sends_nothing_and_times_out() {
             until(&host, 30).await;
             let result = host.connect(server(), ms(500)).await;
             log.say(&host, matches!(result, Err(ConnectError::TimedOut)));
+            until(&host, 4_000).await;
         });
-        let (log, _) = world.fault(at(20), What::Cut(between(SERVER, CLIENT), held), lasts(3_000)).run();
+        let (log, outcome) = world.fault(at(20), What::Cut(between(SERVER, CLIENT), held), lasts(3_000)).run();
         assert_eq!(log.lines(), [(530, "true".to_owned())]);
+        let arrived = outcome.records.iter().filter(|record| record.kind == RecordKind::Arrive);
+        assert_eq!((arrived.count(), outcome.strikes[0].met), (0, 1), "nor does it arrive after the heal");
     }
 }
 

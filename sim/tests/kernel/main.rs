@@ -2,7 +2,14 @@
 //! absence when it is off.
 
 mod crashes;
+mod hash;
 mod links;
+mod lives;
+mod moments;
 mod probe;
 mod process_faults;
 mod running;
+mod tasks;
+mod waiting;
+mod wire;
+mod world;

@@ -35,6 +35,9 @@ fn a_paused_server_answers_late() {
         let (log, outcome) = world.fault_if(on_off, at(1_500), What::Pause(on(SERVER)), lasts(5_000)).run();
         assert_eq!(seconds(&log), expected);
         assert_eq!(outcome.strikes.first().map(|strike| strike.met), on_off.then_some(1));
+        let activity: Vec<_> = outcome.nodes[0].activity.iter().map(|(at, what)| (millis(*at), *what)).collect();
+        let paused = [(1_500, Activity::Paused), (6_500, Activity::Running)];
+        assert_eq!(activity, if on_off { paused.to_vec() } else { vec![] });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Clocks, randomness, order, the trace hash, and how runs end.
 
-use host::{Domain as _, Ending, Host, Ppm, Purpose, Span, Stage};
+use host::{Connection, Domain as _, Ending, Host, Ppm, Purpose, Span, Stage};
 
 use crate::probe::*;
 use sim::{Bounds, Lasts, RecordKind, Sim, What, When};
@@ -174,6 +174,25 @@ fn equal_times_run_in_the_order_in_which_they_were_planned() {
             log.word(&host, "second");
         });
     assert_eq!(world.words(), ["first", "second"]);
+}
+
+#[test]
+fn what_counts_as_an_event_is_written_down() {
+    let world = World::new(Persistence::None).client(|host, _| async move {
+        let line = line(&host).await;
+        line.call(Ask::Watch, secs(1)).await.expect("watching");
+        put(&line, 3).await.expect("kept");
+        line.pushed().await;
+        host.sleep(ms(1)).await;
+    });
+    let (_, outcome) = world.fault(at(0), What::Pause(on(SERVER)), lasts(1)).run();
+    // The fault's moment and end; connect, watch, put: leave and arrive, and so do their answers (the
+    // accept is the machine's own, it does not leave) and the push; the sleep.
+    assert_eq!(outcome.events, 2 + 3 + 4 + 4 + 2 + 1);
+    // Two requests, two replies, a push, a sleep.
+    assert_eq!(outcome.application_events, 6);
+    // The server's: two requests, two replies, a push. The client's: all else.
+    assert_eq!([0, 1].map(|node| outcome.nodes[node].steps), [5, 8]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use host::{NodeId, Ppm, SimTime};
 
 use super::ledger::earlier;
 use crate::grants::{Claim, ClaimId};
-use crate::history::{Segment, Ticking};
+use crate::history::{Note, Segment, Ticking};
 use crate::judge::Case;
 
 /// The first instant of a live lease at which a server's clock outran its holder's.
@@ -36,10 +36,15 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
     first
 }
 
-/// How long a lease was live, if the claim had one.
+/// How long a lease was live, if the claim had one: from the start, or by a renewal of what had none.
 fn lease(case: &Case<'_>, id: ClaimId, claim: &Claim<'_>) -> Option<(SimTime, SimTime)> {
-    claim.granted?.until?;
-    case.windows_of(id).last().map(|window| (claim.asked, window.to))
+    let is_leased = claim.granted?.until.is_some() || is_renewed(case, id);
+    case.windows_of(id).last().filter(|_| is_leased).map(|window| (claim.asked, window.to))
+}
+
+fn is_renewed(case: &Case<'_>, claim: ClaimId) -> bool {
+    let mut entries = case.history.entries.iter().enumerate();
+    entries.any(|(i, entry)| matches!(entry.note, Note::Renewed { .. }) && case.grants.subject(i) == Some(claim))
 }
 
 /// When, from `from` to `to`, the one first outruns the other.
@@ -195,6 +200,15 @@ mod tests {
         story.at(0).server(1).runs_at(500_000);
         story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
         assert_eq!(story.breach(RateWithinDrift), None);
+    }
+
+    #[test]
+    fn a_lease_that_begins_with_a_renewal_is_one() {
+        let mut story = Story::new();
+        story.declare(RateWithinDrift);
+        story.at(0).server(1).runs_at(500_000);
+        story.at(10).client(1).asks("orders").owned_by(1).granted_for_good().renewed(100);
+        assert_eq!(story.breach(RateWithinDrift), Some(ms(10)));
     }
 
     #[test]

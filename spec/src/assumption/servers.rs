@@ -7,15 +7,17 @@
 //!   Broken at the restart. Whether the server had lost its memory does not show in a history, so a
 //!   restart with memory counts as well.
 //!
-//! A server that removes expired keys only when it next looks seems to own them until then; a step or
-//! a death in that time counts.
+//! What a server owned when it died it owns no more, unless it names the owner again when it is back.
+//! What it frees in the very instant of a step or a death it owned until then: the step itself may have
+//! been what freed it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
 
 use host::{NodeId, SimTime};
 
 use super::ledger::earlier;
-use crate::history::{Activity, Note};
+use crate::history::{Activity, Entry, Note};
 use crate::judge::Case;
 use crate::rules::Rules;
 
@@ -80,22 +82,65 @@ fn first_while_owned(case: &Case<'_>, mut blows: Vec<Blow>) -> Option<SimTime> {
         return None;
     }
     blows.sort_by_key(|blow| blow.at);
+    let mut deaths = deaths(case).into_iter().peekable();
     let mut entries = case.history.entries.iter().peekable();
-    let mut is_owned = BTreeMap::new();
-    let mut owned_keys = vec![0_usize; case.history.nodes.len()];
+    let mut owned = Owned::default();
     let mut first = None;
     for blow in blows {
-        while let Some(entry) = entries.next_if(|entry| entry.at <= blow.at) {
-            let Note::Owner { authority, key, attempt } = &entry.note else { continue };
-            let was_owned = is_owned.insert((*authority, key), attempt.is_some()).unwrap_or(false);
-            let owned = &mut owned_keys[authority.index()];
-            *owned = *owned + usize::from(attempt.is_some()) - usize::from(was_owned);
+        while let Some((at, server)) = deaths.next_if(|(at, _)| *at < blow.at) {
+            owned.take_all(&mut entries, at);
+            owned.forget(server);
         }
-        if owned_keys[blow.server.index()] > 0 {
+        owned.take_all(&mut entries, blow.at);
+        if owned.had_some(blow.server, blow.at) {
             first = earlier(first, Some(blow.breaks));
         }
     }
     first
+}
+
+/// Every death of a lock server, in order.
+fn deaths(case: &Case<'_>) -> Vec<(SimTime, NodeId)> {
+    let mut deaths = Vec::new();
+    for &server in &case.rules.authorities {
+        let activity = &case.history.nodes[server.index()].activity;
+        deaths.extend(activity.iter().filter(|(_, doing)| *doing == Activity::Dead).map(|(at, _)| (*at, server)));
+    }
+    deaths.sort_unstable();
+    deaths
+}
+
+/// Which keys have an owner, as the servers see it.
+#[derive(Default)]
+struct Owned<'h> {
+    keys: BTreeSet<(NodeId, &'h str)>,
+    /// When each server last freed a key.
+    freed: BTreeMap<NodeId, SimTime>,
+}
+
+impl<'h> Owned<'h> {
+    /// Takes in what the servers said up to that instant, itself included.
+    fn take_all(&mut self, entries: &mut Peekable<impl Iterator<Item = &'h Entry>>, until: SimTime) {
+        while let Some(entry) = entries.next_if(|entry| entry.at <= until) {
+            let Note::Owner { authority, key, attempt } = &entry.note else { continue };
+            let slot = (*authority, &**key);
+            if attempt.is_some() {
+                self.keys.insert(slot);
+            } else if self.keys.remove(&slot) {
+                self.freed.insert(*authority, entry.at);
+            }
+        }
+    }
+
+    fn forget(&mut self, server: NodeId) {
+        self.keys.retain(|(other, _)| *other != server);
+    }
+
+    /// Whether the server owned something in that instant, the latest that was taken in.
+    fn had_some(&self, server: NodeId, at: SimTime) -> bool {
+        self.freed.get(&server) == Some(&at)
+            || self.keys.range((server, "")..).next().is_some_and(|(one, _)| *one == server)
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +196,42 @@ mod tests {
         story.at(30).server(1).frees();
         story.at(40).server(1).steps(1);
         assert_eq!(story.breach(NoStep), None);
+    }
+
+    #[test]
+    fn a_step_by_which_the_key_expires_breaks_it() {
+        let mut story = owned();
+        story.at(50).server(1).steps(90).frees();
+        assert_eq!(story.breach(NoStep), Some(ms(50)));
+        story = owned();
+        story.at(49).server(1).frees();
+        story.at(50).server(1).steps(90);
+        assert_eq!(story.breach(NoStep), None);
+    }
+
+    #[test]
+    fn a_server_that_has_died_owns_nothing_until_it_says_so_again() {
+        let mut story = owned();
+        story.at(20).server(1).dies();
+        story.at(30).server(1).restarts();
+        story.at(40).server(1).steps(1);
+        assert_eq!(story.breach(NoStep), None);
+        story.at(50).server(1).dies();
+        story.at(60).server(1).restarts();
+        assert_eq!(story.breach(DelayedRestart), Some(ms(30)));
+        story.at(70).client(2).asks("orders").owned_by(1);
+        story.at(80).server(1).steps(1);
+        assert_eq!(story.breach(NoStep), Some(ms(80)));
+    }
+
+    #[test]
+    fn a_second_death_with_nothing_owned_needs_no_delay() {
+        let mut story = owned();
+        story.at(20).server(1).dies();
+        story.at(150).server(1).restarts();
+        story.at(160).server(1).dies();
+        story.at(161).server(1).restarts();
+        assert_eq!(story.breach(DelayedRestart), None);
     }
 
     #[test]

@@ -64,6 +64,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_back_at_once_was_promised_for_an_instant() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(50).client(2).takes(160).ended().releasing();
+        assert_eq!(story.broken(GrantExclusion).at, ms(50));
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100).ended().releasing();
+        story.at(20).client(2).takes(160);
+        story.holds(GrantExclusion);
+    }
+
+    #[test]
     fn windows_of_different_locks_do_not_meet() {
         let mut story = Story::new();
         story.at(10).client(1).takes(100);

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use host::{CallId, ConnId, Effect, MonoTime, NodeId, Operation, WallTime};
+use host::{CallId, ConnId, Deadline, Effect, MonoTime, NodeId, Operation, WallTime};
 
 use super::*;
 
@@ -14,6 +14,8 @@ struct Bench {
     asker: Option<AttemptId>,
     owners: Vec<Option<AttemptId>>,
     extended: Vec<AttemptId>,
+    /// What the wall clock must read for the timer to be due.
+    timer: Option<i64>,
 }
 
 const A: &str = "value of A";
@@ -27,7 +29,8 @@ fn attempt(client: u16) -> AttemptId {
 
 impl Bench {
     fn new() -> Self {
-        Self { redis: Redis::default(), now: 1_700_000_000_000, asker: None, owners: Vec::new(), extended: Vec::new() }
+        let (redis, now) = (Redis::default(), 1_700_000_000_000);
+        Self { redis, now, asker: None, owners: Vec::new(), extended: Vec::new(), timer: None }
     }
 
     /// From here on, that client's attempt is asking.
@@ -57,10 +60,19 @@ impl Bench {
                     assert_eq!((authority, &*key), (NodeId::new(7), LOCK));
                     self.extended.push(attempt);
                 }
+                Effect::SetTimer(_, Deadline::Wall(at)) => self.timer = Some(at.millis()),
+                Effect::CancelTimer(_) => self.timer = None,
                 other => panic!("{other:?}"),
             }
         }
         reply
+    }
+
+    /// Lets the timer fire, whatever the clock reads now, and says when it was due, in ms from `since`.
+    fn fire(&mut self, since: i64) -> Option<i64> {
+        let due = self.timer.take()?;
+        self.step(|redis, cx| redis.on_timer(cx, EXPIRY));
+        Some(due - since)
     }
 
     fn ask(&mut self, command: Command) -> Reply {
@@ -319,6 +331,46 @@ fn an_expired_key_has_no_owner_from_when_it_is_touched() {
     t.get();
     t.get();
     assert_eq!(t.owners[3..], [None]);
+}
+
+#[test]
+fn an_expired_lock_has_no_owner_though_nobody_touches_it() {
+    let mut t = Bench::new();
+    let start = t.now;
+    t.as_client(1).set_nx(A, 10);
+    t.wait(11);
+    assert_eq!(t.fire(start), Some(11), "it is there through the last millisecond of its time");
+    assert_eq!(t.owners, [Some(attempt(1)), None]);
+    assert_eq!((t.timer, t.exists()), (None, NO));
+}
+
+#[test]
+fn the_timer_follows_the_lease() {
+    let mut t = Bench::new();
+    let start = t.now;
+    let due = |t: &Bench| t.timer.map(|at| at - start);
+    t.as_client(1).set_nx(A, 10);
+    t.extend(A, 50);
+    assert_eq!(due(&t), Some(51));
+    t.extend(A, 20);
+    assert_eq!(due(&t), Some(21));
+    t.release(A);
+    assert_eq!(due(&t), None);
+    t.set_nx(A, None);
+    assert_eq!(due(&t), None, "without a lease there is nothing to wait for");
+    t.asker = None;
+    t.set(A, Some(10));
+    assert_eq!(due(&t), None, "it is nobody's lock now");
+}
+
+#[test]
+fn a_clock_that_is_set_back_before_the_timer_is_served_keeps_the_lock_alive() {
+    let mut t = Bench::new();
+    let start = t.now;
+    t.as_client(1).set_nx(A, 10);
+    t.wait(-5);
+    assert_eq!(t.fire(start), Some(11));
+    assert_eq!((t.owners.len(), t.timer), (1, Some(start + 11)));
 }
 
 #[test]

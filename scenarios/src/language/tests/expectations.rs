@@ -92,7 +92,10 @@ fn an_axis_or_an_option_that_is_not_there_is_refused() {
     let entry = |keys: &str| with(&format!("[[expect]]\n{keys}\nholds = [\"effect-order\"]"));
     suggest(&entry("where = { «resorce» = \"open\" }"), "the matrix has no axis `resorce`", "resource");
     suggest(&entry("where = { resource = «\"opne\"» }"), "the axis `resource` has no option `opne`", "open");
-    refuse(&entry("where = { resource = [\"open\", «\"closed\"»] }"), "the axis `resource` has no option `closed`");
+    refuse(
+        &entry("where = { resource = [\"open\", «\"closed\"»] }"),
+        "the axis `resource` has no option `closed`; it has: `open`, `fence_rw`",
+    );
     refuse(&entry("where = { resource = «[]» }"), "this means no cell");
     refuse(
         &entry("where = { ttl = «{ from = \"7s\", to = \"9s\" }» }"),

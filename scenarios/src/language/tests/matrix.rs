@@ -187,7 +187,7 @@ fn an_option_may_add_a_client_or_a_fault_and_switch_one_off() {
 #[test]
 fn what_an_option_switches_off_must_be_there() {
     suggest(&with("a.x = { fault.«gcc».off = true }"), "the file has no fault `gcc`", "gc");
-    refuse(&with("a.x = { client.«C».off = true }"), "the file has no client `C`");
+    refuse(&with("a.x = { client.«C».off = true }"), "the file has no client `C`; it has: `A`, `B`");
     suggest(&with("«\"fault.gcc.for\"» = [\"1s\"]"), "the file has no fault `gcc`", "gc");
 }
 

@@ -8,8 +8,10 @@ mod faults;
 mod links;
 mod matrix;
 mod mutations;
+mod one_pass;
 mod overrides;
 mod rendering;
+mod suggestions;
 mod top;
 mod values;
 

@@ -100,29 +100,68 @@ fn config() -> Config {
 fn slips_in_a_file_of_the_catalogue_never_make_it_panic() {
     let texts: Vec<_> = catalogue::all().into_iter().map(|entry| entry.text).collect();
     let strategy = (any::<prop::sample::Index>(), prop::collection::vec(slip(), 1..5));
-    let (loaded, refused) = (Cell::new(0), Cell::new(0));
-    let mut runner = TestRunner::new(config());
-    let result = runner.run(&strategy, |(text, slips)| {
+    each(&strategy, |(text, slips)| {
         let slipped = slips.iter().fold((*text.get(&texts)).to_owned(), |text, slip| slip.make(&text));
-        let count = if check_places(&slipped) { &loaded } else { &refused };
+        check_places(&slipped, &[])
+    });
+    for slip in ["", "\u{feff}", "\0", "=", "[[[", "a.b.c.d=1\n[a]\nb=2"] {
+        check_places(slip, &[]);
+    }
+}
+
+#[test]
+fn slips_in_arguments_never_make_it_panic() {
+    let text = file("[fault.gc]\npause = \"A\"\nfor = \"1s\"\n[matrix.case]\na = { client.B.off = true }\n");
+    let argument = (any::<prop::sample::Index>(), prop::collection::vec(slip(), 0..3));
+    let argument = argument.prop_map(|(argument, slips)| {
+        slips.iter().fold((*argument.get(&ARGUMENTS)).to_owned(), |text, slip| slip.make(&text))
+    });
+    each(&prop::collection::vec(argument, 1..3), |arguments| check_places(&text, arguments));
+}
+
+/// Arguments as they are typed, with quotes and without.
+const ARGUMENTS: [&str; 16] = [
+    "seeds=10",
+    "ttl=5s",
+    "ttl = \"5s\"",
+    "lock=redis",
+    "lock.redis.token=incr-in-script",
+    "resource='fence_rw'",
+    "fault.gc.for=15s",
+    "fault.gc.when={ point = \"about-to-write\", nth = 2 }",
+    "fault.\"gc\".when.point=granted",
+    "client.A.policy=naive",
+    "client.A.do=[\"acquire\", { sleep = \"1s\" }]",
+    "client.C={ count = 2 }",
+    "node.A.rate-ppm=-500",
+    "title=ein Täst → 日本",
+    "matrix.case.a.client.B.off=false",
+    "matrix.\"fault.gc.for\"={ from = \"1s\", to = \"2s\", step = \"500ms\" }",
+];
+
+/// Runs many cases; some of them must be accepted, and some refused.
+fn each<S: Strategy>(strategy: &S, accepts: impl Fn(&S::Value) -> bool) {
+    let (loaded, refused) = (Cell::new(0), Cell::new(0));
+    let result = TestRunner::new(config()).run(strategy, |case| {
+        let count = if accepts(&case) { &loaded } else { &refused };
         count.set(count.get() + 1);
         Ok(())
     });
     result.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(loaded.get() > 100 && refused.get() > 100, "slips of one kind only: {loaded:?}, {refused:?}");
-    for slip in ["", "\u{feff}", "\0", "=", "[[[", "a.b.c.d=1\n[a]\nb=2"] {
-        check_places(slip);
-    }
 }
 
-/// Whatever is wrong has a place in the text, and can be shown. Whether nothing is.
-fn check_places(text: &str) -> bool {
-    let Err(errors) = load("slipped.toml", text, &[]) else { return true };
+/// Whatever is wrong has a place in one of the texts, and can be shown. Whether nothing is.
+fn check_places(text: &str, arguments: &[String]) -> bool {
+    let overrides: Vec<_> = arguments.iter().map(Override::new).collect();
+    let Err(errors) = load("slipped.toml", text, &overrides) else { return true };
     assert!(!errors.errors().is_empty());
     for error in errors.errors() {
-        assert!(error.span.start <= error.span.end && error.span.end <= text.len(), "{error:?}");
-        assert!(text.is_char_boundary(error.span.start) && text.is_char_boundary(error.span.end), "{error:?}");
+        let (text, span) = (&errors.texts()[error.text].content, &error.span);
+        assert!(text.get(span.clone()).is_some(), "{error:?}");
+        assert!(error.text == 0 || *text == arguments[error.text - 1], "{error:?}");
     }
-    assert!(errors.to_string().lines().count() >= 4 * errors.errors().len());
+    assert!(errors.to_string().lines().count() >= 5 * errors.errors().len());
+    assert!(errors.coloured().len() > errors.to_string().len());
     false
 }

@@ -66,9 +66,9 @@ fn a_mistake_in_an_argument_points_into_the_argument() {
         "\
 error: duration `15sec` has an unknown unit `sec`; units are ns, us, ms, s, min, h
  --> --set:1:14
+  |
 1 | fault.gc.for=\"15sec\"
-  |              ^^^^^^^
-"
+  |              ^^^^^^^"
     );
 }
 
@@ -76,29 +76,96 @@ error: duration `15sec` has an unknown unit `sec`; units are ns, us, ms, s, min,
 fn an_unknown_path_is_refused() {
     let error = refuse_set(FAULT, "fault.«gcc».for=\"1s\"", "the file has no fault `gcc`");
     assert_eq!(error.help.as_deref(), Some("did you mean `gc`?"));
-    refuse_set(FAULT, "client.«C».policy=\"naive\"", "the file has no client `C`");
-    refuse_set(FAULT, "fault.gc.«fro»=\"1s\"", &unknown_in_fault());
-    let error = refuse_set(FAULT, "«sedes»=7", &unknown_at_the_top());
+    refuse_set(FAULT, "client.«C».policy=\"naive\"", "the file has no client `C`; it has: `A`, `B`");
+    refuse_set(FAULT, "fault.gc.«fro»=\"1s\"", "unknown field `fro`");
+    let error = refuse_set(FAULT, "«sedes»=7", "unknown field `sedes`");
     assert_eq!(error.help.as_deref(), Some("did you mean `seeds`?"));
 }
 
-fn unknown_in_fault() -> String {
-    mistakes(&file(&format!("{FAULT}fro = 1\n"))).errors()[0].message.clone()
-}
-
-fn unknown_at_the_top() -> String {
-    mistakes(&top("lock = \"redis\"\nsedes = 1")).errors()[0].message.clone()
+#[test]
+fn a_value_that_has_lost_its_quotes_is_the_string_that_it_was() {
+    let tables = format!("{FAULT}when = {{ point = \"granted\" }}\n[matrix.case]\na.ttl = \"9s\"\n");
+    for (bare, quoted) in [
+        ("fault.gc.for=5s", "fault.gc.for=\"5s\""),
+        (" fault . gc . for =  5s ", "fault.gc.for=\"5s\""),
+        ("fault.gc.when.point=about-to-write", "fault.gc.when.point=\"about-to-write\""),
+        ("lock.redis.token=incr-in-script", "lock.redis.token=\"incr-in-script\""),
+        ("resource=fence_rw", "resource=\"fence_rw\""),
+        ("client.A.policy=naive", "client.A.policy=\"naive\""),
+        ("node.A.wall-offset=-5s", "node.A.wall-offset=\"-5s\""),
+        ("title=a = b, 'c' #d", "title=\"a = b, 'c' #d\""),
+        ("client.\"A\".rounds=forever", "client.A.rounds=\"forever\""),
+        ("matrix.case.a.ttl=5s", "matrix.case.a.ttl=\"5s\""),
+    ] {
+        let meaning = |argument| format!("{:?}", set_on(&tables, &[argument]));
+        assert_eq!(meaning(bare), meaning(quoted), "{bare}");
+        assert_ne!(meaning(bare), format!("{:?}", set_on(&tables, &[])), "{bare} does nothing");
+    }
 }
 
 #[test]
-fn an_argument_is_one_parameter_in_toml() {
-    let error = refuse_set("", "ttl=«5s»", "string values must be quoted, expected literal string");
-    assert_eq!(error.help.as_deref(), Some("a string keeps its quotes, as in --set 'ttl=\"5s\"'"));
-    for argument in ["«seeds=1\nttl=\"5s\"»", "«[fault]»", "«# seeds=1»", "«»"] {
-        refuse_set("", argument, "this is one parameter and its value, as in `ttl=\"5s\"`");
+fn a_value_that_is_toml_by_itself_keeps_its_type() {
+    assert_eq!(set_on("", &["seeds=10"]).seeds, 10);
+    assert_eq!(set_on("", &["seeds=1_000 # a comment"]).seeds, 1_000);
+    assert_eq!(set_on("[client.C]\n", &["client.C.off=true"]).cells[0].clients.len(), 2);
+    let scenario = set_on("", &["client.A.do=[\"acquire\"]"]);
+    assert_eq!(scenario.cells[0].clients[0].script.steps.len(), 1);
+    refuse_set("", "ttl=«10»", "a duration is a string such as \"1500ms\", not an integer");
+    refuse_set("", "seeds=«1.5»", "`seeds` is a whole number, not a float");
+}
+
+#[test]
+fn a_mistake_in_a_bare_value_points_at_the_value_as_it_was_typed() {
+    let unit = "duration `15sec` has an unknown unit `sec`; units are ns, us, ms, s, min, h";
+    refuse_set(FAULT, "fault.gc.for=«15sec»", unit);
+    refuse_set(FAULT, " fault.gc.for\t=\u{a0} «15sec» ", unit);
+    refuse_set("", "ttl=«5 s»", "duration `5 s` has an unknown unit ` s`; units are ns, us, ms, s, min, h");
+    refuse_set("", "ttl=«fünf»", "`fünf` is not a duration: one whole number and one unit, as in \"1500ms\"");
+    let error = refuse_set(
+        "",
+        "client.A.policy=«naiv»",
+        "unknown word `naiv`: a policy is one of `naive`, `checked`, `margin`",
+    );
+    assert_eq!(error.help.as_deref(), Some("did you mean `naive`?"));
+    refuse_set(FAULT, "fault.«cg».for=5s", "the file has no fault `cg`; it has: `gc`");
+    refuse_set("", "client.A.do=«acquire»", "a script is a list, not a string");
+}
+
+#[test]
+fn what_begins_like_toml_was_meant_to_be_toml() {
+    let help = "a shell eats quotes: put single ones around all, as in --set 'client.A.do=[\"acquire\"]'";
+    let word = "string values must be quoted, expected literal string";
+    for argument in ["client.A.do=[«acquire»]", "client.A.do=[«acquire», read]", "client.A.policy={ margin = «1s» }"]
+    {
+        assert_eq!(refuse_set("", argument, word).help.as_deref(), Some(help), "{argument}");
     }
-    let errors = load("test.toml", &file(""), &set(&["seeds"])).expect_err("it is refused");
-    assert_eq!((errors.errors().len(), errors.errors()[0].text), (1, 1), "{errors}");
+    let error = refuse_set("", "client.A.do=[\"acquire\"«»", "unclosed array, expected `]`");
+    assert_eq!(error.help.as_deref(), Some(help));
+    refuse_set("", "ttl=\"5s«»", "invalid basic string, expected `\"`");
+}
+
+#[test]
+fn an_argument_is_one_parameter_and_its_value() {
+    for argument in ["«seeds=1\nttl=\"5s\"»", "«[fault]»", "«# seeds=1»", "«»", "« »"] {
+        refuse_set("", argument, "this is one parameter and its value, as in `ttl=5s`");
+    }
+    for argument in ["seeds«»", "ttl=«»", "\"a=b\"«»"] {
+        let error = refuse_set("", argument, "the value is missing");
+        assert_eq!(error.help.as_deref(), Some("as in `ttl=5s`"), "{argument}");
+    }
+    let no_name = "unquoted keys cannot be empty, expected letters, numbers, `-`, `_`";
+    for argument in ["«»=5s", "«»=", "fault.«».for=5s", "«»=\"5s\""] {
+        refuse_set("", argument, no_name);
+    }
+}
+
+#[test]
+fn an_argument_as_it_was_typed_can_be_read_again() {
+    let typed = set(&[" fault.gc.for =5s"]);
+    assert_eq!(typed[0].text(), " fault.gc.for =5s");
+    let again: Vec<_> = typed.iter().map(|argument| Override::new(argument.text())).collect();
+    let meaning = |set: &[Override]| format!("{:?}", load("test.toml", &file(FAULT), set).expect("it can be read"));
+    assert_eq!(meaning(&typed), meaning(&again));
 }
 
 #[test]
@@ -129,5 +196,9 @@ fn an_axis_itself_can_be_set() {
     assert_eq!(longer.cells[0].faults[0].lasts, Lasts::For(Span::Fixed(Duration::from_secs(4))));
     let error = refuse_set(&named, "matrix.«lenght».long.ttl=\"4s\"", "the file has no axis `lenght`");
     assert_eq!(error.help.as_deref(), Some("did you mean `length`?"));
-    refuse_set(&named, "matrix.length.«lang».ttl=\"4s\"", "the file has no option `lang`");
+    let option = |name: &str| format!("the axis `length` has no option `{name}`");
+    let error = refuse_set(&named, "matrix.length.«lang».ttl=4s", &option("lang"));
+    assert_eq!(error.help.as_deref(), Some("did you mean `long`?"));
+    refuse_set(&named, "matrix.length.«short».ttl=4s", &(option("short") + "; it has: `long`"));
+    refuse_set("", "matrix.«length».long.ttl=4s", "the file has no axis `length`; it has none");
 }

@@ -57,12 +57,7 @@ fn a_name_is_kebab_case() {
 
 #[test]
 fn an_unknown_key_of_the_top_level_is_refused() {
-    suggest(
-        &top("lock = \"redis\"\n«horizn» = \"60s\""),
-        "unknown field `horizn`, expected one of `name`, `title`, `source`, `note`, `seeds`, `matrix`, `expect`, \
-         `horizon`, `ttl`, `network`, `resource`, `lock`, `client`, `node`, `fault`",
-        "horizon",
-    );
+    suggest(&top("lock = \"redis\"\n«horizn» = \"60s\""), "unknown field `horizn`", "horizon");
 }
 
 #[test]

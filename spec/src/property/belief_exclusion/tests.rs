@@ -225,6 +225,19 @@ fn nothing_is_believed_after_the_section() {
 }
 
 #[test]
+fn who_ends_its_section_at_once_has_believed_for_an_instant() {
+    let mut story = Story::new();
+    story.at(10).client(1).takes(100);
+    story.at(50).client(2).takes(160).ended();
+    assert_eq!(story.broken(BeliefExclusion).at, ms(50));
+    // Its deadline had passed before it was granted: it believes nothing, not even for an instant.
+    let mut story = Story::new();
+    story.at(60).client(1).takes(100);
+    story.at(80).client(2).takes(70).ended();
+    story.holds(BeliefExclusion);
+}
+
+#[test]
 fn a_client_does_not_exclude_itself() {
     let mut story = Story::new();
     story.policy(1, Policy::Naive);

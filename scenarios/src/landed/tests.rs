@@ -1,0 +1,197 @@
+//! Near misses: each fault where it hits something in use, and just beside it.
+
+use crate::language::load;
+use crate::{Contender, Player};
+
+const A_HOLDS: &str = "[client.A]\ndo = [\"acquire\", \"hold\"]\n";
+const A_WORKS_FOR_5_S: &str = "[client.A]\ndo = [\"acquire\", { sleep = \"5s\" }, \"release\", { sleep = \"10s\" }]\n";
+/// Its section is over at once, and its lease is left to run out at 10 s.
+const A_LEAVES_ITS_LEASE: &str = "[client.A]\ndo = [\"acquire\"]\n[client.B]\ndo = [{ at = \"20s\" }, \"acquire\"]\n";
+const RENEWED: &str = "[lock.redis]\nrenew = { every = \"3s\" }\n";
+
+/// Whether the fault `f` landed in that world.
+#[track_caller]
+fn lands(world: &str, fault: &str) -> bool {
+    let lock = if world.contains("[lock") { "" } else { "lock = \"redis\"\n" };
+    let text = format!(
+        "name = \"landed\"\ntitle = \"landed\"\nsource = \"own\"\nhorizon = \"40s\"\n{lock}{world}\n[fault.f]\n{fault}"
+    );
+    let scenario = load("landed.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let contender = Contender::built_in(&scenario.cells[0].lock);
+    let player = Player::new(&scenario.cells[0], &contender);
+    let run = player.play(0);
+    let f = player.fault_names().position(|name| name == "f").expect("the fault is there");
+    assert!(run.strikes.iter().any(|strike| strike.fault == f), "it strikes");
+    run.landed[f]
+}
+
+#[track_caller]
+fn all_land(world: &str, faults: &[&str]) {
+    for fault in faults {
+        assert!(lands(world, fault), "{fault}");
+    }
+}
+
+#[track_caller]
+fn none_lands(world: &str, faults: &[&str]) {
+    for fault in faults {
+        assert!(!lands(world, fault), "{fault}");
+    }
+}
+
+/// `what` at a milestone of A's.
+fn at_point(what: &str, point: &str, length: &str) -> String {
+    format!("{what}\nwhen = {{ client = \"A\", point = \"{point}\" }}\nfor = \"{length}\"")
+}
+
+#[test]
+fn an_attempt_is_open_from_its_first_milestone_to_just_before_its_last() {
+    for point in ["attempting", "owner", "granted", "ended", "releasing"] {
+        assert!(lands(A_WORKS_FOR_5_S, &at_point("pause = \"A\"", point, "1s")), "{point}");
+    }
+    for point in ["started", "released"] {
+        assert!(!lands(A_WORKS_FOR_5_S, &at_point("pause = \"A\"", point, "1s")), "{point}");
+    }
+}
+
+#[test]
+fn a_pause_that_ends_as_the_attempt_begins_has_missed_it() {
+    let world = "[client.A]\ndo = [{ at = \"2s\" }, \"acquire\", \"release\"]\n";
+    none_lands(world, &["pause = \"A\"\nat = \"1s\"\nfor = \"500ms\"", "pause = \"A\"\nat = \"1s\"\nfor = \"1500ms\""]);
+}
+
+#[test]
+fn between_two_tries_nothing_is_open() {
+    let world = format!("{A_HOLDS}[client.B]\nretry = {{ delay = \"1s\" }}\ndo = [{{ at = \"1s\" }}, \"acquire\"]\n");
+    let denied = |plus: &str, length: &str| {
+        let when = format!("when = {{ client = \"B\", point = \"denied\", plus = \"{plus}\" }}");
+        lands(&world, &format!("pause = \"B\"\n{when}\nfor = \"{length}\""))
+    };
+    assert!(!denied("100ms", "200ms"));
+    assert!(denied("1001ms", "200ms"), "just after the next try has begun");
+}
+
+#[test]
+fn with_its_client_an_attempt_is_over() {
+    let world = format!(
+        "{A_HOLDS}[client.B]\ndo = [{{ at = \"20s\" }}, \"acquire\"]\n[fault.death]\nkill = \"A\"\nat = \"1s\"\n"
+    );
+    none_lands(
+        &world,
+        &[
+            "pause = \"A\"\nat = \"5s\"\nfor = \"1s\"",
+            "kill = \"A\"\nat = \"5s\"\nfor = \"1s\"",
+            "pause = \"redis-1\"\nat = \"5s\"\nfor = \"1s\"",
+        ],
+    );
+    assert!(lands(A_HOLDS, "kill = \"A\"\nat = \"1s\""), "the kill that ends it has hit it");
+}
+
+#[test]
+fn a_server_is_in_use_while_what_it_served_is_open() {
+    let pause = |at: &str| format!("pause = \"redis-1\"\nat = \"{at}\"\nfor = \"1s\"");
+    all_land(A_WORKS_FOR_5_S, &[&pause("2s")]);
+    none_lands(A_WORKS_FOR_5_S, &[&pause("6s"), &at_point("kill = \"redis-1\"", "released", "10ms")]);
+    let resource = "pause = \"resource\"\nat = \"2s\"\nfor = \"1s\"";
+    assert!(!lands(A_WORKS_FOR_5_S, resource), "A never spoke to it");
+    assert!(lands("[client.A]\ndo = [\"acquire\", \"read\", { sleep = \"5s\" }, \"release\"]\n", resource));
+}
+
+#[test]
+fn the_memory_of_a_server_is_in_use_while_it_keeps_a_lease_and_no_longer() {
+    let kill = |at: &str| format!("kill = \"redis-1\"\nat = \"{at}\"\nfor = \"10ms\"");
+    all_land(A_LEAVES_ITS_LEASE, &[&kill("5s")]);
+    none_lands(A_LEAVES_ITS_LEASE, &[&kill("15s")]);
+    assert!(!lands(A_LEAVES_ITS_LEASE, "pause = \"redis-1\"\nat = \"5s\"\nfor = \"1s\""), "a pause takes no memory");
+}
+
+#[test]
+fn a_counter_of_tokens_is_in_use_from_the_first_one_on() {
+    let kill = "kill = \"redis-1\"\nat = \"8s\"\nfor = \"10ms\"";
+    assert!(!lands(A_WORKS_FOR_5_S, kill));
+    assert!(lands(&format!("resource = \"fence_rw\"\n{A_WORKS_FOR_5_S}"), kill));
+    let later = "resource = \"fence_rw\"\n[client.A]\ndo = [{ at = \"9s\" }, \"acquire\", \"release\"]\n";
+    assert!(!lands(later, kill));
+}
+
+#[test]
+fn a_server_that_is_dead_when_it_is_wanted_is_hit() {
+    let world = "[client.A]\ndo = [{ at = \"2s\" }, { acquire = { wait = \"0s\" } }, \"read\", \"release\"]\n";
+    let kill = |what: &str, node: &str, at: &str| format!("{what} = \"{node}\"\nat = \"{at}\"\nfor = \"1s\"");
+    for what in ["kill", "power-off"] {
+        all_land(world, &[&kill(what, "redis-1", "1500ms"), &kill(what, "resource", "1500ms")]);
+        none_lands(world, &[&kill(what, "redis-1", "500ms"), &kill(what, "resource", "500ms")]);
+        none_lands(world, &[&kill(what, "redis-1", "3s"), &kill(what, "resource", "3s")]);
+    }
+    // It speaks to the resource within its lease, but not while that is dead.
+    let silent = "[client.A]\ndo = [\"acquire\", { sleep = \"5s\" }, \"read\", \"release\"]\n";
+    assert!(!lands(silent, &kill("kill", "resource", "2s")));
+}
+
+#[test]
+fn a_step_hits_a_lease_that_lives() {
+    let step = |at: &str| format!("step-clock = {{ node = \"redis-1\", by = \"+10s\" }}\nat = \"{at}\"");
+    // The server keeps the key until 10.0 s, longer than it was promised.
+    all_land(A_LEAVES_ITS_LEASE, &[&step("5s"), &step("9950ms")]);
+    none_lands(A_LEAVES_ITS_LEASE, &[&step("1ms"), &step("10050ms"), &step("15s")]);
+    none_lands(A_WORKS_FOR_5_S, &[&step("6s")]);
+    let after = |fault: &str| format!("{A_LEAVES_ITS_LEASE}[fault.e]\n{fault}");
+    let earlier_step = after("step-clock = { node = \"redis-1\", by = \"+20s\" }\nat = \"2s\"\n");
+    let amnesia = after("kill = \"redis-1\"\nat = \"2s\"\nfor = \"10ms\"\n");
+    none_lands(&earlier_step, &[&step("3s")]);
+    none_lands(&amnesia, &[&step("3s")]);
+    let set_back = after("step-clock = { node = \"redis-1\", by = \"-10s\" }\nat = \"2s\"\n");
+    all_land(&set_back, &[&step("15s")]);
+}
+
+#[test]
+fn a_rate_hits_a_lease_on_the_server_and_a_promise_on_the_client() {
+    let rate = |node: &str, at: &str| {
+        format!("clock-rate = {{ node = \"{node}\", ppm = 100 }}\nat = \"{at}\"\nfor = \"10ms\"")
+    };
+    all_land(A_LEAVES_ITS_LEASE, &[&rate("redis-1", "5s"), &rate("A", "5s"), &rate("redis-1", "9950ms")]);
+    none_lands(A_LEAVES_ITS_LEASE, &[&rate("A", "9950ms"), &rate("redis-1", "15s"), &rate("A", "15s")]);
+    none_lands(A_WORKS_FOR_5_S, &[&rate("A", "6s")]);
+    let lapsed = "[client.A]\npolicy = \"naive\"\ndo = [\"acquire\", { sleep = \"20s\" }, \"release\"]\n";
+    none_lands(lapsed, &[&rate("A", "12s")]);
+    none_lands(&format!("ttl = \"none\"\n{A_WORKS_FOR_5_S}"), &[&rate("A", "2s")]);
+}
+
+#[test]
+fn a_machine_that_stands_still_takes_its_clocks_with_it() {
+    // A's section is over, its promise is not.
+    all_land(A_LEAVES_ITS_LEASE, &["machine-sleep = \"A\"\nat = \"5s\"\nfor = \"1s\""]);
+    all_land(A_LEAVES_ITS_LEASE, &["vm-stop = \"A\"\nat = \"5s\"\nfor = \"1s\""]);
+    all_land(A_LEAVES_ITS_LEASE, &["vm-stop = \"redis-1\"\nat = \"5s\"\nfor = \"1s\""]);
+    // A lease is counted on the wall clock, which runs on in sleep.
+    none_lands(A_LEAVES_ITS_LEASE, &["machine-sleep = \"redis-1\"\nat = \"5s\"\nfor = \"1s\""]);
+    none_lands(A_LEAVES_ITS_LEASE, &["vm-stop = \"redis-1\"\nat = \"15s\"\nfor = \"1s\""]);
+    none_lands(A_LEAVES_ITS_LEASE, &["machine-sleep = \"A\"\nat = \"15s\"\nfor = \"1s\""]);
+}
+
+#[test]
+fn a_throttle_hits_what_is_open_while_the_process_stands() {
+    let throttle =
+        |at: &str| format!("throttle = {{ node = \"A\", run = \"1s\", stop = \"1s\" }}\nat = \"{at}\"\nfor = \"3s\"");
+    all_land(A_WORKS_FOR_5_S, &[&throttle("2s")]);
+    // It first stands at 5.5 s, when A is through.
+    none_lands(A_WORKS_FOR_5_S, &[&throttle("4500ms")]);
+}
+
+#[test]
+fn the_stall_of_a_renewal_needs_a_lease_to_renew() {
+    let world = format!("{A_WORKS_FOR_5_S}[client.B]\ndo = [{{ at = \"1s\" }}, \"acquire\"]\n{RENEWED}");
+    let stall = |part: &str, at: &str| format!("stall = \"{part}\"\nat = \"{at}\"\nfor = \"2s\"");
+    all_land(&world, &[&stall("A/renewal", "2s"), &stall("A/worker", "2s")]);
+    // B waits until 5 s; A is through then.
+    none_lands(&world, &[&stall("B/renewal", "2s"), &stall("A/renewal", "6s")]);
+}
+
+#[test]
+fn a_link_fault_needs_a_message() {
+    let cut = |link: &str, at: &str| format!("cut = {{ {link} }}\nat = \"{at}\"\nfor = \"1s\"");
+    let (redis, resource) = ("between = [\"A\", \"redis-1\"]", "between = [\"A\", \"resource\"]");
+    let world = "[client.A]\ndo = [\"acquire\", \"read\", { sleep = \"5s\" }, \"release\", { sleep = \"10s\" }]\n";
+    all_land(world, &[&cut(redis, "4500ms")]);
+    none_lands(world, &[&cut(redis, "2s"), &cut(redis, "6s"), &cut(resource, "4500ms")]);
+}

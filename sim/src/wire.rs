@@ -1,0 +1,193 @@
+//! Packets on their way: who may send, in which order packets arrive, what a cut makes of them.
+//!
+//! Each direction of a connection is a stream of bytes, as TCP makes it: what was sent first arrives first,
+//! and behind a packet that was lost nothing arrives, be it on the wire already when that happened.
+
+use host::{Domain, NodeId};
+
+use crate::connections::Side;
+use crate::core::Core;
+use crate::event::{Event, PacketId, Waiting};
+use crate::links::PacketKind;
+use crate::outcome::RecordKind;
+use crate::plan::Held;
+
+/// Nothing passes from one node to another.
+#[derive(Clone, Copy)]
+pub(crate) struct Cut {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) held: Held,
+    pub(crate) strike: usize,
+}
+
+/// One direction of a connection.
+#[derive(Default)]
+pub(crate) struct Way {
+    /// How many packets have been put on the wire.
+    sent: u32,
+    /// How many of them are on their way no more.
+    gone: u32,
+    /// From this one on they are lost.
+    lost_from: Option<u32>,
+    /// What a cut holds, in order.
+    held: Vec<PacketId>,
+    /// What has come to the machine before an earlier one: it waits there.
+    early: Vec<(u32, PacketId)>,
+}
+
+impl Way {
+    fn is_lost(&self, place: u32) -> bool {
+        self.lost_from.is_some_and(|from| from <= place)
+    }
+}
+
+impl<D: Domain> Core<D> {
+    /// The packet is on the wire from now on, unless something holds it up.
+    pub(crate) fn transmit(&mut self, id: PacketId) {
+        let packet = self.packet(id);
+        let (conn, side, latency) = (packet.conn, packet.from, packet.latency);
+        let (from, to) = self.route(conn, side);
+        let state = self.node(from);
+        if !state.is_powered() {
+            return self.lose(id);
+        }
+        if state.standing.machine() > 0 {
+            return self.hold(from, None, Waiting::OwnWork, Event::Send(id));
+        }
+        if self.is_lost(id) {
+            self.lose(id);
+        } else if let Some(cut) = self.cut_between(from, to) {
+            self.meet_cut(id, cut);
+        } else {
+            let latency = latency + self.slowness(from, to);
+            self.queue.push(self.now + latency, Event::Arrive(id));
+        }
+    }
+
+    /// Whether a packet that has come to a machine in power and awake is the next one of its direction; if
+    /// not, it waits for those before it.
+    pub(crate) fn arrives_in_turn(&mut self, id: PacketId) -> bool {
+        let (conn, side, place) = self.place(id);
+        let way = self.way_mut(conn, side);
+        if way.gone < place {
+            way.early.push((place, id));
+            return false;
+        }
+        self.pass(conn, side, place);
+        true
+    }
+
+    /// Whether something before the packet was lost.
+    pub(crate) fn is_lost(&mut self, id: PacketId) -> bool {
+        let (conn, side, place) = self.place(id);
+        self.way_mut(conn, side).is_lost(place)
+    }
+
+    /// The cut in force between two nodes.
+    pub(crate) fn cut_between(&self, from: NodeId, to: NodeId) -> Option<Cut> {
+        self.links.cuts.iter().find(|cut| cut.from == from && cut.to == to).copied()
+    }
+
+    /// A packet meets a cut: it is held, or lost and the direction with it.
+    pub(crate) fn meet_cut(&mut self, id: PacketId, cut: Cut) {
+        self.faults.strikes[cut.strike].met += 1;
+        if cut.held == Held::Linger && self.packet(id).kind != PacketKind::Connect {
+            self.trace_packet(id, cut.from, cut.to, RecordKind::Held);
+            self.set_awaited(id, false);
+            let (conn, side, _) = self.place(id);
+            self.way_mut(conn, side).held.push(id);
+        } else {
+            self.break_off(id);
+        }
+    }
+
+    /// The packet is lost, and all that was or will be sent behind it.
+    pub(crate) fn break_off(&mut self, id: PacketId) {
+        let (conn, side, place) = self.place(id);
+        let way = self.way_mut(conn, side);
+        way.lost_from = Some(way.lost_from.map_or(place, |from| from.min(place)));
+        let early = std::mem::take(&mut way.early);
+        for (place, id) in early {
+            if self.way_mut(conn, side).is_lost(place) {
+                self.lose(id);
+            } else {
+                self.way_mut(conn, side).early.push((place, id));
+            }
+        }
+        self.lose(id);
+    }
+
+    /// The cuts between these nodes are healed: what they held goes on its way, in order.
+    pub(crate) fn release_held(&mut self, from: NodeId, to: NodeId) {
+        self.each_held(
+            |sender, receiver| (sender, receiver) == (from, to),
+            |core, id| {
+                core.set_awaited(id, true);
+                core.transmit(id);
+            },
+        );
+    }
+
+    /// The sender has lost its memory: what cuts hold of it is lost.
+    pub(crate) fn lose_held_of(&mut self, from: NodeId) {
+        self.each_held(|sender, _| sender == from, Self::lose);
+    }
+
+    fn each_held(&mut self, on: impl Fn(NodeId, NodeId) -> bool, act: impl Fn(&mut Self, PacketId)) {
+        for conn in 0..self.connections.all.len() {
+            for side in [Side::Client, Side::Server] {
+                let (from, to) = self.route(conn, side);
+                if on(from, to) {
+                    for id in std::mem::take(&mut self.way_mut(conn, side).held) {
+                        act(self, id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The packet never arrives.
+    pub(crate) fn lose(&mut self, id: PacketId) {
+        let packet = self.packet(id);
+        let (conn, side, place) = (packet.conn, packet.from, packet.place);
+        let (from, to) = self.route(conn, side);
+        self.trace_packet(id, from, to, RecordKind::Lost);
+        self.take(id);
+        // What comes behind a lost packet waits for nothing any more.
+        if let Some(place) = place
+            && !self.way_mut(conn, side).is_lost(place)
+        {
+            self.pass(conn, side, place);
+        }
+    }
+
+    /// A packet is on its way no more: the next one may have come already.
+    fn pass(&mut self, conn: usize, side: Side, place: u32) {
+        let now = self.now;
+        let way = self.way_mut(conn, side);
+        way.gone = way.gone.max(place + 1);
+        if let Some(next) = way.early.iter().position(|(place, _)| *place <= way.gone) {
+            let (_, id) = way.early.remove(next);
+            self.queue.push_ahead(now, Event::Arrive(id));
+        }
+    }
+
+    /// The packet's direction, and its place there, which it gets when it is first asked for.
+    fn place(&mut self, id: PacketId) -> (usize, Side, u32) {
+        let packet = self.packet(id);
+        let (conn, side, place) = (packet.conn, packet.from, packet.place);
+        let place = place.unwrap_or_else(|| {
+            let way = self.way_mut(conn, side);
+            let place = way.sent;
+            way.sent += 1;
+            self.packet_mut(id).place = Some(place);
+            place
+        });
+        (conn, side, place)
+    }
+
+    fn way_mut(&mut self, conn: usize, side: Side) -> &mut Way {
+        &mut self.connections.all[conn].ways[side as usize]
+    }
+}
