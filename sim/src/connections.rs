@@ -210,9 +210,8 @@ impl<D: Domain> Core<D> {
         }
         let end = self.connections.all[conn].ends[receiver as usize];
         if !alive || end.life != life {
-            // No process knows this connection: the machine says so, unless it has said so before.
-            if packet.kind == PacketKind::Accept || (packet.kind.carries_data() && end.open) {
-                self.connections.all[conn].ends[receiver as usize].open = false;
+            // No process knows this connection: the machine says so.
+            if packet.kind == PacketKind::Accept || packet.kind.carries_data() {
                 self.send_from_machine(conn, receiver, PacketKind::Reset);
             }
             return Step::None;

@@ -1,5 +1,7 @@
 //! Connections, cuts and message faults.
 
+use std::pin::Pin;
+
 use host::{CallError, Calls, ConnectError, Connection, Either, Host, Operation, Part, Span, all, first};
 
 use crate::probe::*;
@@ -221,6 +223,52 @@ fn pushed_messages_come_in_order_and_a_closed_connection_gets_none() {
     assert_eq!(log.words(), ["Some(Pushed(1))", "Some(Pushed(2))"]);
     let pushes = outcome.records.iter().filter(|record| record.text == "Pushed(Pushed(3))").count();
     assert_eq!(pushes, 0, "the server learnt of the close");
+}
+
+#[test]
+fn pushed_messages_wait_in_order_and_end_with_the_connection() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        let (watching, other) = (line(&host).await, line(&host).await);
+        watching.call(Ask::Watch, secs(1)).await.expect("watching");
+        for value in 1..=2 {
+            put(&other, value).await.expect("kept");
+        }
+        host.sleep(ms(100)).await;
+        // Both are there, and the call that now times out closes the connection.
+        log.say(&host, watching.call(Ask::Get, ms(1)).await);
+        put(&other, 3).await.expect("kept");
+        for _ in 0..3 {
+            log.say(&host, watching.pushed().await);
+        }
+    });
+    assert_eq!(world.words(), ["Err(TimedOut)", "Some(Pushed(1))", "Some(Pushed(2))", "None"]);
+}
+
+#[test]
+fn what_is_pushed_before_the_close_arrives_is_not_for_the_program_any_more() {
+    let world = World::new(Persistence::None).latency(CLIENT, SERVER, 50).client(|host, log| async move {
+        let (watching, other) = (line(&host).await, line(&host).await);
+        watching.call(Ask::Watch, secs(1)).await.expect("watching");
+        let late = put(&other, 1);
+        // Closed at once; the server learns of it when it has pushed.
+        let closed = watching.call(Ask::Get, ms(0));
+        log.say(&host, host::all([Box::pin(late) as Pin<Box<dyn Future<Output = _>>>, Box::pin(closed)]).await);
+        host.sleep(ms(100)).await;
+        log.say(&host, watching.pushed().await);
+    });
+    let (log, outcome) = world.run();
+    assert_eq!(log.words(), ["[Ok(Kept(1)), Err(TimedOut)]", "None"]);
+    assert!(outcome.records.iter().any(|record| record.text == "Pushed(Pushed(1))"), "it was pushed");
+}
+
+#[test]
+fn a_connection_that_is_dropped_before_it_is_open_is_reset_at_the_server() {
+    let world = World::new(Persistence::None).client(|host, _| async move {
+        let raced = first(host.connect(server(), secs(1)), host.sleep(ms(1))).await;
+        assert!(matches!(raced, Either::Right(())));
+        host.sleep(ms(100)).await;
+    });
+    assert_eq!(times(&world.run().1, &Note::Closed), [3]);
 }
 
 #[test]

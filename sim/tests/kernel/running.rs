@@ -42,6 +42,20 @@ fn a_program_sees_its_own_machine_s_clocks() {
 }
 
 #[test]
+fn a_wall_clock_may_be_ahead_from_the_start() {
+    let log = Log::default();
+    let (out, mut sim) = (log.clone(), Sim::<Probe>::new(7, false));
+    let spec = sim::NodeSpec { wall_offset: -3_000_000_000, ..spec("client") };
+    let program = move |host: Process| {
+        let out = out.clone();
+        Box::pin(async move { out.word(&host, &format!("{} {}", clock(&host), wall(&host))) }) as _
+    };
+    sim.client(spec, Box::new(program));
+    assert_eq!(sim.run(Bounds { horizon: secs(1), events: 9 }).ending, Ending::Quiet);
+    assert_eq!(log.words(), ["0 -3000"]);
+}
+
+#[test]
 fn the_server_s_rate_is_its_own() {
     let world = World::with_rates(Persistence::None, Ppm::new(-500_000));
     let (_, outcome) = world.client(|host, _| async move { host.sleep(secs(30)).await }).run();
@@ -183,7 +197,8 @@ fn what_counts_as_an_event_is_written_down() {
         line.call(Ask::Watch, secs(1)).await.expect("watching");
         put(&line, 3).await.expect("kept");
         line.pushed().await;
-        host.sleep(ms(1)).await;
+        // By then, no timer of what has been answered is left.
+        host.sleep(secs(2)).await;
     });
     let (_, outcome) = world.fault(at(0), What::Pause(on(SERVER)), lasts(1)).run();
     // The fault's moment and end; connect, watch, put: leave and arrive, and so do their answers (the
@@ -210,4 +225,19 @@ fn records_tell_who_sent_what_to_whom() {
     );
     assert!(of_put.windows(2).all(|pair| pair[0].message == pair[1].message && pair[0].at < pair[1].at));
     assert_eq!((of_put[0].node, of_put[0].peer, of_put[2].node), (CLIENT, Some(SERVER), SERVER));
+}
+
+#[test]
+fn all_that_an_attempt_sends_and_is_sent_is_recorded_as_its_own() {
+    let world = World::new(Persistence::None).client(|host, _| async move {
+        let attempt = host.open_attempt();
+        let body = async { get(&line(&host).await).await };
+        host.attempt(attempt, body).await.expect("an answer");
+        host.sleep(ms(10)).await;
+    });
+    let (_, outcome) = world.run();
+    let sent = outcome.records.iter().filter(|record| record.kind == RecordKind::Decide);
+    let tagged: Vec<_> = sent.map(|record| (record.text.as_str(), record.attempt.is_some())).collect();
+    // The close says nothing on anybody's behalf.
+    assert_eq!(tagged, [("connect", true), ("Ask(Get)", true), ("Kept(Kept(0))", true), ("close", false)]);
 }

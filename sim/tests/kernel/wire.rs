@@ -172,6 +172,17 @@ fn a_reset_strikes_connections_that_use_the_link_either_way_and_no_others() {
 }
 
 #[test]
+fn what_leaves_behind_a_reset_is_not_served() {
+    // The client's fourth step is the leaving of its put: the reset strikes before it.
+    for (step, kept) in [(4, vec![]), (6, vec![1])] {
+        let world = puts(&[100]);
+        let when = When::Step { node: CLIENT, nth: step };
+        let (_, outcome) = world.fault(when, What::Reset(between(CLIENT, SERVER)), Lasts::Instant).run();
+        assert_eq!(stored(&outcome), kept, "before step {step}");
+    }
+}
+
+#[test]
 fn a_machine_that_is_off_or_asleep_sends_no_reset() {
     for (what, told) in [(What::PowerOff(on(SERVER)), None), (What::MachineSleep(on(SERVER)), Some(4_001))] {
         let world = World::new(Persistence::None).client(|host, log| async move {
