@@ -372,6 +372,7 @@ fn results_that_cannot_be_written_exit_74() {
     desk.write("a-file", "in the way");
     let output = desk.fencepost(&["scenario", "gc-pause", "--seeds", "2", "--out", "a-file"]);
     refused(&output, 74, &["cannot write a-file", "--out"]);
+    assert!(out(&output).contains("2/2"), "what was found out is printed all the same: {}", out(&output));
 }
 
 #[test]

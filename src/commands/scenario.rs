@@ -14,7 +14,7 @@ use spec::Property;
 use super::telling::{judged, place};
 use super::{Failure, load_scenario, not_there, pool};
 use crate::args::{Format, ScenarioArgs};
-use crate::output::{filled, points, print, remark, width};
+use crate::output::{complain, filled, points, print, remark, width};
 use crate::{interrupt, progress};
 
 pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
@@ -25,8 +25,10 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
     let show = Show { args, scenario: &scenario };
     let mut reports = Vec::new();
     let mut first = None;
+    let mut unwritten = false;
     for (cell, tally) in cells.iter().zip(&played) {
-        let (report, violation) = show.cell(cell, tally)?;
+        let (report, violation) = show.cell(cell, tally);
+        unwritten |= violation.as_ref().is_some_and(|violation| violation.trace.is_none());
         reports.push(report);
         first = first.or(violation);
     }
@@ -42,6 +44,9 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
                 show.violation(violation)?;
             }
         }
+    }
+    if unwritten {
+        return Ok(Exit::CannotWrite);
     }
     if played.len() < cells.len() {
         remark(format_args!("interrupted: {} of {} cells were finished and are kept", played.len(), cells.len()));
@@ -109,7 +114,8 @@ struct Violation<'c> {
     cell: &'c Cell,
     run: Run,
     property: Property,
-    trace: String,
+    /// Where it was written, if it could be.
+    trace: Option<String>,
 }
 
 struct Show<'a> {
@@ -119,10 +125,10 @@ struct Show<'a> {
 
 impl Show<'_> {
     /// What is reported of a cell. Its first violation is played again, recorded, and written.
-    fn cell<'c>(&self, cell: &'c Cell, tally: &Tally) -> Result<(CellReport, Option<Violation<'c>>), Failure> {
+    fn cell<'c>(&self, cell: &'c Cell, tally: &Tally) -> (CellReport, Option<Violation<'c>>) {
         let lock = cell.lock.facts().name;
         let Some(seed) = tally.first_violation() else {
-            return Ok((report::cell_report(cell, lock, tally, None), None));
+            return (report::cell_report(cell, lock, tally, None), None);
         };
         let contender = Contender::built_in(&cell.lock);
         let player = Player::new(cell, &contender);
@@ -130,11 +136,17 @@ impl Show<'_> {
         assert_eq!(run.hash, player.play(seed).hash, "recording seed {seed} changed the run");
         let text = report::trace(self.scenario, cell, lock, self.args.run.set(), &run);
         let path = self.args.out.join(&self.scenario.name).join(report::trace_file_name(cell, lock, seed));
-        write(&path, &text)?;
-        let trace = path.display().to_string();
-        let report = report::cell_report(cell, lock, tally, Some(trace.clone()));
+        // A trace that cannot be written must not cost what was found out: that is printed all the same.
+        let trace = match write(&path, &text) {
+            Ok(()) => Some(path.display().to_string()),
+            Err(failure) => {
+                complain(&failure);
+                None
+            }
+        };
+        let report = report::cell_report(cell, lock, tally, trace.clone());
         let property = run.gravest_broken().expect("this seed broke something");
-        Ok((report, Some(Violation { cell, run, property, trace })))
+        (report, Some(Violation { cell, run, property, trace }))
     }
 
     fn violation(&self, violation: &Violation<'_>) -> Result<(), Failure> {
@@ -145,11 +157,9 @@ impl Show<'_> {
         print(points(&judged(cell, &contender, run, |run| reports::short_story(run, *property))))?;
         let again = report::reproduce(&self.args.scenario, cell, contender.name(), self.args.run.set(), run.seed);
         // Commands are not broken to lines: they are there to be copied.
-        print(format_args!(
-            "\nreproduce: {again}\n\
-             explain:   fencepost explain {trace}\n\
-             replay:    fencepost replay {trace}\n"
-        ))
+        print(format_args!("\nreproduce: {again}\n"))?;
+        let Some(trace) = trace else { return Ok(()) };
+        print(format_args!("explain:   fencepost explain {trace}\nreplay:    fencepost replay {trace}\n"))
     }
 }
 

@@ -252,7 +252,7 @@ fn what_is_pushed_before_the_close_arrives_is_not_for_the_program_any_more() {
         let late = put(&other, 1);
         // Closed at once; the server learns of it when it has pushed.
         let closed = watching.call(Ask::Get, ms(0));
-        log.say(&host, host::all([Box::pin(late) as Pin<Box<dyn Future<Output = _>>>, Box::pin(closed)]).await);
+        log.say(&host, all([Box::pin(late) as Pin<Box<dyn Future<Output = _>>>, Box::pin(closed)]).await);
         host.sleep(ms(100)).await;
         log.say(&host, watching.pushed().await);
     });
