@@ -27,7 +27,7 @@ fn the_output_of_the_first_command_is_as_shown() {
         .output()
         .expect("it starts");
     let printed = String::from_utf8(output.stdout).expect("it is text");
-    assert!(blocks("text").iter().any(|block| *block == printed), "the README does not show this:\n{printed}");
+    assert!(blocks("text").contains(&printed), "the README does not show this:\n{printed}");
 }
 
 #[test]

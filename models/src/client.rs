@@ -239,10 +239,12 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         Ok(())
     }
 
-    /// The last check before an operation. `about_to` lies after it and before the send.
+    /// The last check before an operation. `about_to` lies after it and before the send. What takes
+    /// time comes first: a connection that must be opened, and may be long in opening.
     async fn begin_operation(&mut self, about_to: Point) -> Result<OpId, Over> {
-        self.check().await?;
         let host = &self.client.host;
+        self.client.resource.open(host).await.map_err(|_| Over)?;
+        self.check().await?;
         let op = OpId(self.operations);
         self.operations += 1;
         if let Some(Claim { attempt, .. }) = self.claim {

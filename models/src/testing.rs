@@ -252,10 +252,13 @@ pub(crate) struct Wire<R> {
 impl<R: Served> Calls<R> for Bench {
     type Connection = Wire<R>;
     async fn connect(&self, server: Server<R>, _: Duration) -> Result<Wire<R>, ConnectError> {
-        match self.0.mishaps.borrow_mut().remove(&Operation("connect")) {
-            None => Ok(Wire { bench: self.clone(), server, closed: Cell::new(false) }),
-            Some(_) => Err(ConnectError::Refused),
+        let mishap = self.0.mishaps.borrow_mut().remove(&Operation("connect"));
+        match mishap {
+            None => {}
+            Some(Mishap::ReplyTakes(length)) => self.sleep(length).await,
+            Some(_) => return Err(ConnectError::Refused),
         }
+        Ok(Wire { bench: self.clone(), server, closed: Cell::new(false) })
     }
 }
 

@@ -42,7 +42,9 @@ pub struct Contender {
 
 /// A check of a user's own.
 #[derive(Clone)]
-pub(crate) struct OwnCheck(Arc<dyn Fn(&Op, Option<Token>) -> Ruling + Send + Sync>);
+pub(crate) struct OwnCheck(Arc<Judges>);
+
+type Judges = dyn Fn(&Op, Option<Token>) -> Ruling + Send + Sync;
 
 impl Check for OwnCheck {
     fn judge(&self, op: &Op, barrier: Option<Token>) -> Ruling {

@@ -84,7 +84,7 @@ impl<'h> Stays<'h> {
 
     /// Whether this strike of such a fault hit something in use.
     pub(crate) fn landed(&self, what: &What, strike: &Strike, nodes: &Nodes) -> bool {
-        let fault = Stretch { from: strike.from, to: strike.until.unwrap_or(just_after(self.history.end)) };
+        let fault = Stretch { from: strike.from, to: strike.until.unwrap_or_else(|| just_after(self.history.end)) };
         let any = |hit: &dyn Fn(NodeId) -> bool| strike.nodes.iter().any(|node| hit(*node));
         // What waits for a client is an answer to what it has open.
         let keeps_waiting = strike.met > 0 && any(&|node| !nodes.is_client(node));

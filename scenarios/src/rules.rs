@@ -13,7 +13,9 @@ use crate::world::Nodes;
 /// The rules for one cell, played by that lock.
 pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules {
     let policies = nodes.clients().zip(&cell.clients).map(|(node, client)| (node, client.script.policy)).collect();
-    let is_fenced = is_fenced(cell, contender);
+    let compares_all = compares_all(cell);
+    // What a check of a user's own does, nobody knows.
+    let is_fenced = compares_all && contender.check().is_none();
     let needs = |property: &Property| (*property, needs(cell, *property, is_fenced));
     Rules {
         quorum: 1,
@@ -23,7 +25,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         // The longest lease has the least allowance in proportion.
         rate_allowance: leases(cell).map(|ttl| cell.lock.rate_allowance(ttl)).min().unwrap_or(Ppm::ZERO),
         authorities: nodes.all_servers().collect(),
-        resource_checks_tokens: cell.resource.guard.checks_tokens(),
+        resource_checks_tokens: compares_all,
     }
 }
 
@@ -32,16 +34,15 @@ fn needs(cell: &Cell, property: Property, is_fenced: bool) -> Vec<Assumption> {
     needs.to_vec()
 }
 
-/// Whether one barrier sees all that the clients do to the resource. (It keeps one for each object: of two
-/// objects, the newer holder may not have come to the second yet. What a check of a user's own does,
-/// nobody knows.)
-fn is_fenced(cell: &Cell, contender: &Contender) -> bool {
+/// Whether the resource compares tokens on all that the lock protects. It keeps a barrier for each object:
+/// of two objects, the newer holder may not have come to the second when the older one does.
+fn compares_all(cell: &Cell) -> bool {
     let object = |step: &Step| match step {
         Step::Read { object } | Step::Write { object } => Some(*object),
         _ => None,
     };
     let objects: BTreeSet<ObjectName> = steps(cell).filter_map(object).collect();
-    cell.resource.guard.checks_tokens() && contender.check().is_none() && objects.len() <= 1
+    cell.resource.guard.checks_tokens() && objects.len() <= 1
 }
 
 /// Every length of a lease that a lock server may be given.
@@ -95,9 +96,10 @@ mod tests {
         let needs = |resource: &str, steps: &str| {
             let rules = of(&format!("resource = \"{resource}\"\n{}", client(steps)));
             assert_eq!(rules.needs[&Property::BeliefExclusion].len(), 4);
-            rules.needs[&Property::EffectOrder].len()
+            (rules.needs[&Property::EffectOrder].len(), rules.resource_checks_tokens)
         };
         let (one, two) = ("\"read\", \"write\"", "{ read = \"x\" }, { write = \"y\" }");
-        assert_eq!([needs("open", one), needs("fence_rw", one), needs("fence_rw", two)], [5, 0, 5]);
+        assert_eq!([needs("open", one), needs("fence_rw", one)], [(5, false), (0, true)]);
+        assert_eq!(needs("fence_rw", two), (5, false), "a barrier for each object does not see both");
     }
 }

@@ -148,7 +148,7 @@ impl<D: Domain> Core<D> {
     }
 
     fn admit_timer(&mut self, key: TimerKey) -> Step<D::Message> {
-        let Some((node, purpose)) = self.comes_due(key) else { return Step::None };
+        let (node, purpose) = self.comes_due(key);
         let part = self.waiting_part(purpose);
         if self.gate(node, part, Waiting::Timer, Event::Timer(key)) != Gate::Go || !self.is_due(key) {
             return Step::None;

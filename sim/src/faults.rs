@@ -64,6 +64,7 @@ impl<D: Domain> Core<D> {
         let nodes = what.nodes(reacher);
         let place = nodes.first().copied().unwrap_or_default();
         let mut digest = Fold::new(fault as u64);
+        what.name().digest(&mut digest);
         nodes.digest(&mut digest);
         self.faults.strikes.push(Strike { fault, from: self.now, until: None, nodes: nodes.clone(), met: 0 });
         self.faults.details.push(StrikeDetail { reacher, ..StrikeDetail::default() });

@@ -66,7 +66,7 @@ impl Tasks {
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || !self.spawned.is_empty() || !self.aborted.is_empty()
+        !self.ready.is_empty() || !self.spawned.is_empty()
     }
 
     /// Puts a task into the ready queue, unless it is there.
@@ -155,8 +155,8 @@ impl<D: Domain> Core<D> {
                 continue;
             }
             task.queued = false;
-            let (node, life, part) = (task.node, task.life, task.part);
-            if !task.live || !self.is_life(node, life) {
+            let (node, part) = (task.node, task.part);
+            if !task.live {
                 continue;
             }
             let node = self.node_mut(node);

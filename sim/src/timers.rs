@@ -161,14 +161,13 @@ impl<D: Domain> Core<D> {
         self.node(timer.node).clock().when(timer.deadline).map(|at| at.max(self.now))
     }
 
-    /// A timer's time in the queue has come: whose it is and for what, unless it was given up.
-    pub(crate) fn comes_due(&mut self, key: TimerKey) -> Option<(NodeId, TimerPurpose)> {
+    /// A timer's time in the queue has come: whose it is and for what.
+    pub(crate) fn comes_due(&mut self, key: TimerKey) -> (NodeId, TimerPurpose) {
         let timer = &mut self.timers.slots[key.slot];
-        if timer.serial != key.serial || !matches!(timer.state, TimerState::Queued(_)) {
-            return None;
-        }
+        let is_in_queue = timer.serial == key.serial && matches!(timer.state, TimerState::Queued(_));
+        assert!(is_in_queue, "a timer that is given up is taken out of the queue");
         timer.state = TimerState::Due;
-        Some((timer.node, timer.purpose))
+        (timer.node, timer.purpose)
     }
 
     /// Whether a timer has come due and was not given up since.

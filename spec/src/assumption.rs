@@ -22,7 +22,7 @@ pub enum Assumption {
     SyncedDisk,
     /// No failover loses a grant.
     NoLossyFailover,
-    /// The guarded resource compares tokens.
+    /// The guarded resource compares tokens, on all that the lock protects.
     ResourceChecksTokens,
 }
 

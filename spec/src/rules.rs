@@ -35,6 +35,6 @@ pub struct Rules {
     pub rate_allowance: Ppm,
     /// The lock servers.
     pub authorities: Vec<NodeId>,
-    /// Whether the guarded resource compares tokens.
+    /// Whether the guarded resource compares tokens, on all that the lock protects.
     pub resource_checks_tokens: bool,
 }

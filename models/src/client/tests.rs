@@ -220,6 +220,17 @@ fn no_check_lies_between_about_to_write_and_the_write() {
 }
 
 #[test]
+fn a_connection_that_must_be_opened_first_is_open_before_the_check() {
+    let bench = Bench::new(Guard::Open);
+    bench.mishap("read", Mishap::ReplyLost);
+    bench.at(points::GRANTED, |bench| bench.mishap("connect", Mishap::ReplyTakes(millis(9_900))));
+    let setup = Setup { rounds: Rounds::Times(2), ..Setup::of([acquire(), read(), Step::Release]) };
+    assert!(setup.play(&bench));
+    // The lost reply costs the first round its connection; when there is another, the second lease is over.
+    assert_eq!((times(&bench, "granted"), times(&bench, "Checked"), times(&bench, "Left")), (2, 1, 1));
+}
+
+#[test]
 fn a_release_that_is_refused_ends_the_round() {
     let bench = Bench::new(Guard::Open);
     bench.at(points::RELEASING, rival_deletes);

@@ -1,7 +1,7 @@
 //! The trace hash tells runs apart: whatever differs in what happened makes another hash.
 
 use crate::probe::*;
-use host::{Calls, Ending, Host, NodeId, Part, Point};
+use host::{Calls, Connection, Ending, Host, NodeId, Part, Point};
 use sim::{Bounds, Held, Lasts, What};
 
 /// The hash of a world that is played without faults.
@@ -24,7 +24,7 @@ fn the_hash_tells_points_notes_messages_and_attempts_apart() {
     };
     let message = |host: Process, choice| async move {
         let line = line(&host).await;
-        put(&line, u64::from(choice)).await.expect("kept");
+        line.call(if choice { Ask::Get } else { Ask::Watch }, secs(1)).await.expect("an answer");
     };
     // Same messages, on behalf of others; the server's notes say so too, but a get makes none.
     let attempt = |host: Process, choice| async move {
@@ -78,8 +78,8 @@ fn the_hash_tells_faults_apart_by_whom_they_strike_and_when_they_end() {
         let world = World::new(Persistence::None).client(|host, _| async move { host.sleep(secs(9)).await });
         hash(world.fault(at(1), What::Pause(nodes), lasts(millis)))
     };
-    let both = vec![sim::Target::Node(SERVER), sim::Target::Node(CLIENT)];
-    assert_ne!(struck(both, 5), struck(on(SERVER), 5));
+    let both = || vec![sim::Target::Node(SERVER), sim::Target::Node(CLIENT)];
+    assert_ne!(struck(both(), 5), struck(on(SERVER), 5));
     assert_ne!(struck(on(SERVER), 5), struck(on(SERVER), 6));
     let message = |held| {
         let world = World::new(Persistence::None).client(|host, _| async move {

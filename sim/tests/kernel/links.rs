@@ -184,7 +184,9 @@ fn a_slow_link_takes_longer_while_the_fault_lasts() {
         }
     });
     let slow = What::Slow(vec![one_way(CLIENT, SERVER)], Span::Fixed(ms(100)));
-    let took: Vec<_> = world.fault(at(1_000), slow, lasts(500)).run().0.lines().iter().map(|l| l.0 % 1_000).collect();
+    let (log, outcome) = world.fault(at(1_000), slow, lasts(500)).run();
+    assert_eq!(outcome.strikes[0].met, 1);
+    let took: Vec<_> = log.lines().iter().map(|line| line.0 % 1_000).collect();
     assert!(took[0] < 20 && (110..120).contains(&took[1]) && took[2] < 20, "{took:?}");
 }
 

@@ -1,7 +1,9 @@
 //! A domain for trying faults on: a server that keeps a number, pushes it, writes it to its disk and has
 //! alarms on every clock.
 
-use host::{AttemptId, Context, Deadline, Digest, Domain, Fold, Operation, Origin, Point, Request, Service, TimerId};
+use host::{
+    AttemptId, Context, Deadline, Digest, Domain, Fold, MonoTime, Operation, Origin, Point, Request, Service, TimerId,
+};
 
 pub(crate) use crate::world::*;
 
@@ -16,7 +18,7 @@ pub(crate) enum Ask {
     Get,
     /// Push every number that is kept from now on.
     Watch,
-    /// Set the alarm so many ms from now, whatever it was; nothing: forget it.
+    /// Set the alarm so many ms from now, whatever it was; 0: in the past; nothing: forget it.
     Alarm(Option<u64>),
 }
 
@@ -189,8 +191,10 @@ impl Service<Probe> for Store {
             Ask::Alarm(wait) => {
                 cx.set_timer(ALARM, Deadline::Mono(cx.mono + secs(1)));
                 cx.cancel_timer(ALARM);
-                if let Some(wait) = wait {
-                    cx.set_timer(ALARM, Deadline::Mono(cx.mono + ms(wait)));
+                match wait {
+                    None => {}
+                    Some(0) => cx.set_timer(ALARM, Deadline::Mono(MonoTime::from_nanos(0))),
+                    Some(wait) => cx.set_timer(ALARM, Deadline::Mono(cx.mono + ms(wait))),
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Clocks, randomness, order, the trace hash, and how runs end.
 
-use host::{Connection, Domain as _, Ending, Host, Ppm, Purpose, Span, Stage};
+use host::{Calls, Connection, Domain as _, Ending, Host, NodeId, Ppm, Purpose, Server, Span, Stage};
 
 use crate::probe::*;
 use sim::{Bounds, Lasts, RecordKind, Sim, What, When};
@@ -117,6 +117,36 @@ fn a_node_s_draws_do_not_depend_on_who_else_is_there() {
         world.words()
     };
     assert_eq!(draws(0), draws(3));
+}
+
+#[test]
+fn each_link_draws_for_itself_and_each_way_for_itself() {
+    let mut world = World::new(Persistence::None);
+    world.sim.service(spec("another"), Box::new(|| Box::new(Store::new(Persistence::None))));
+    for (from, to) in [(2, 0), (2, 1), (0, 2), (1, 2)] {
+        world.sim.latency(NodeId::new(from), NodeId::new(to), Span::Uniform { from: ms(1), to: ms(1_000) });
+    }
+    let world = world.client(move |host, _| async move {
+        for server in [0, 1] {
+            host.connect(Server::<Ask>::on(NodeId::new(server)), secs(9)).await.expect("it is there");
+        }
+    });
+    let (_, outcome) = world.run();
+    let mut sent = 0;
+    let mut took = Vec::new();
+    for record in outcome.records.iter().filter(|record| ["connect", "accept"].contains(&record.text.as_str())) {
+        match record.kind {
+            RecordKind::Leave => sent = record.at.as_nanos(),
+            RecordKind::Arrive => {
+                took.push(record.at.as_nanos() - sent);
+                sent = record.at.as_nanos();
+            }
+            _ => {}
+        }
+    }
+    took.sort_unstable();
+    assert_eq!(took.len(), 4);
+    assert!(took.windows(2).all(|pair| pair[0] != pair[1]), "{took:?}");
 }
 
 #[test]

@@ -214,6 +214,78 @@ fn an_aborted_task_gives_nothing_to_whoever_awaits_it() {
 }
 
 #[test]
+fn a_handle_to_an_ended_task_does_not_abort_the_one_that_has_its_place() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        let old = host.spawn(Part::WORKER, async {});
+        host.sleep(ms(1)).await;
+        let (sleeper, out) = (host.clone(), log.clone());
+        let new = host.spawn(Part::WORKER, async move {
+            sleeper.sleep(ms(1)).await;
+            out.word(&sleeper, "new");
+        });
+        old.abort();
+        new.await;
+    });
+    assert_eq!(world.words(), ["new"]);
+}
+
+#[test]
+fn the_dead_are_dropped_in_the_order_in_which_they_were_spawned() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        // Their places are free again, the last one first.
+        let sleeps = || {
+            let host = host.clone();
+            async move { host.sleep(ms(1)).await }
+        };
+        host::all([sleeps(), sleeps(), sleeps()].map(|task| host.spawn(Part::WORKER, task))).await;
+        for name in ["one", "two", "three"] {
+            let (dead, log) = (host.clone(), log.clone());
+            let guard = AtTheEnd(move || log.word(&dead, name));
+            drop(host.spawn(Part::WORKER, async move {
+                let _guard = guard;
+                pending::<()>().await;
+            }));
+        }
+        host.sleep(secs(9)).await;
+    });
+    let world = world.fault(at(100), What::Kill(on(CLIENT)), Lasts::ToTheEnd);
+    assert_eq!(world.words(), ["one", "two", "three"]);
+}
+
+#[test]
+fn a_sleep_wakes_whoever_waits_for_it_now() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        let sleeper = host.clone();
+        let mut sleep = Box::pin(async move { sleeper.sleep(secs(1)).await });
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        host.spawn(Part::WORKER, sleep).await;
+        log.word(&host, "awake");
+    });
+    assert_eq!(world.run().0.lines(), [(1_000, "awake".to_owned())]);
+}
+
+#[test]
+fn a_program_begins_in_no_attempt() {
+    let mut world = World::new(Persistence::None).client(|host, _| async move {
+        // Its task is in an attempt, and the last thing that runs before the other begins again.
+        let (attempt, cued) = (host.open_attempt(), host.clone());
+        let body = async { (host.spawn(Part::WORKER, async move { cued.cue(Cue(0)).await }),) };
+        host.attempt(attempt, body).await.0.await;
+        host.sleep(ms(100)).await;
+    });
+    world.sim.cue(at(500));
+    let spawns = move |host: Process| {
+        let spawned = host.clone();
+        let work = async move { put(&line(&spawned).await, 1).await };
+        drop(host.spawn(Part::WORKER, work));
+        Box::pin(async move { host.sleep(ms(50)).await }) as _
+    };
+    world.sim.client(spec("other"), Box::new(spawns));
+    let (_, outcome) = world.fault(at(400), What::Kill(on(OTHER)), Lasts::Until(at(500))).run();
+    assert_eq!(tagged(&outcome), [(1, None), (1, None)]);
+}
+
+#[test]
 fn a_new_task_does_not_take_the_turn_of_an_aborted_one_whose_place_it_has() {
     let mut world = World::new(Persistence::None).client(|host, log| async move {
         let waits = |name: &'static str| {

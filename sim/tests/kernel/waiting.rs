@@ -229,8 +229,49 @@ fn timers_of_one_instant_keep_their_order_when_a_clock_changes() {
 }
 
 #[test]
+fn a_step_of_one_machine_s_clock_does_not_move_a_timer_behind_another_s() {
+    let sleeps = |name| {
+        move |host: Process, log: Log| async move {
+            host.sleep(secs(1)).await;
+            log.word(&host, name);
+        }
+    };
+    let world = World::new(Persistence::None).client(sleeps("one")).client(sleeps("two"));
+    let step = What::StepClock(on(CLIENT), 1);
+    assert_eq!(world.fault(at(500), step, Lasts::Instant).words(), ["one", "two"]);
+}
+
+#[test]
+fn a_timer_that_waited_fires_before_one_that_is_due_as_its_process_runs_again() {
+    let sleeps = |seconds, name| {
+        move |host: Process, log: Log| async move {
+            host.sleep(secs(seconds)).await;
+            log.word(&host, name);
+        }
+    };
+    let world = World::new(Persistence::None).client(sleeps(2, "waited")).client(sleeps(6, "due"));
+    assert_eq!(world.fault(at(1_000), pause(CLIENT), until_ms(6_000)).words(), ["waited", "due"]);
+}
+
+#[test]
+fn a_stall_of_a_part_that_a_process_does_not_have_holds_nothing_up() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        let (watching, other) = (line(&host).await, line(&host).await);
+        watching.call(Ask::Watch, secs(1)).await.expect("watching");
+        put(&other, 1).await.expect("kept");
+        watching.pushed().await;
+        log.word(&host, "pushed");
+    });
+    let stall = What::Stall(Target::Node(SERVER), Part::WORKER);
+    let (log, _) = world.fault(at(0), stall, lasts(5_000)).run();
+    assert!(log.lines()[0].0 < 10);
+}
+
+#[test]
 fn a_timer_is_moved_or_forgotten_though_it_was_due_and_is_one_however_often_it_was_set() {
-    for (second, fires) in [(None, vec![2_001]), (Some(Some(3_000)), vec![8_050]), (Some(None), vec![])] {
+    for (second, fires) in
+        [(None, vec![2_001]), (Some(Some(3_000)), vec![8_050]), (Some(Some(0)), vec![5_050]), (Some(None), vec![])]
+    {
         let world = World::new(Persistence::None).client(move |host, _| async move {
             let line = line(&host).await;
             until(&host, 1_000).await;
