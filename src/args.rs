@@ -75,7 +75,7 @@ pub(crate) struct RunArgs {
     /// How many threads. Default: one for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Set a parameter of the scenario: lock.redis.token=incr-in-script, fault.gc.for=5s
+    /// Set a parameter of the scenario: fault.gc.for=5s, client.worker.policy=naive
     #[arg(long = "set", value_name = "PATH=VALUE")]
     set: Vec<String>,
 }
@@ -158,13 +158,16 @@ const MOST_SEEDS: u64 = 1_000_000_000;
 
 const AFTER_HELP: &str = "\
 Examples:
-  fencepost scenario gc-pause                       the first thing to try
-  fencepost scenario gc-pause --seeds 42..43        one seed
-  fencepost scenario my-lock.toml --format json     your own scenario, for a program
-  fencepost replay out/gc-pause/redis-open-0.jsonl  the same run again, event by event
+  fencepost scenario gc-pause                    the first thing to try
+  fencepost scenario gc-pause --seeds 42..43     one seed
+  fencepost scenario mine.toml --format json     your own file, for a program
+  fencepost explain out/gc-pause/redis-open-0.jsonl
 
-Exit codes: 0 as expected, 1 differs, 2 usage or bad file, 3 inconclusive or vacuous,
-4 nothing selected, 5 replay diverged, 70 internal error, 74 cannot write, 130 interrupted.";
+Exit codes:
+  0 as expected        1 something differs    2 usage, or a bad file
+  3 inconclusive or vacuous                   4 nothing selected
+  5 replay diverged    70 internal error      74 cannot write
+  130 interrupted";
 
 #[cfg(test)]
 mod tests {
