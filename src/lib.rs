@@ -8,7 +8,7 @@
 //!
 //! let verdict = Trial::of("gc-pause").expect("it is in the catalogue").seeds(0..10).run();
 //! let fenced = verdict.cell(&[("resource", "fence_rw")]);
-//! assert_eq!(fenced.broken(Property::EffectOrder), 0);
+//! assert!(fenced.holds(Property::EffectOrder));
 //! ```
 //!
 //! A whole lock of one's own, judged under `gc-pause` from a plain `#[test]`, is in

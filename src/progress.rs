@@ -39,7 +39,7 @@ pub(crate) fn watched<T: Send>(
 }
 
 fn bar(runs: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} runs, {per_sec}, {eta} left");
+    let style = ProgressStyle::with_template("{bar:24} {human_pos} of {human_len} runs, {eta} left");
     ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr())
         .with_style(style.expect("the template is right"))
 }

@@ -182,10 +182,22 @@ impl CellVerdict {
         self.tally.vacuous
     }
 
-    /// Whether it came out as the scenario expects of its own locks; if not, what differs.
+    /// Whether the property held in every seed, and every seed tried it: no fault missed, nothing was
+    /// left undecided. (That it was never seen broken says less.)
     #[must_use]
-    pub fn differences(&self) -> &[String] {
-        &self.tally.differences
+    pub fn holds(&self, property: Property) -> bool {
+        self.broken(property) == 0 && self.tally.vacuous == 0 && self.tally.inconclusive == 0
+    }
+
+    /// What did not come out as the scenario expects of its own locks, in words; a fault that never
+    /// landed is one of these. None: all did.
+    #[must_use]
+    pub fn differences(&self) -> Vec<String> {
+        let mut differences = self.tally.differences.clone();
+        for (fault, seeds) in &self.tally.missed_faults {
+            differences.push(format!("the fault `{fault}` never landed in {seeds} of {} seeds", self.tally.seeds));
+        }
+        differences
     }
 
     /// One run of it, with all that happened.

@@ -49,6 +49,8 @@ pub struct CellReport {
     pub belief_overlap_ms: Spread,
     /// In how many seeds each assumption was not met on which some broken property rests.
     pub assumptions_broken: IndexMap<String, u64>,
+    /// If the assumptions outside of which it was broken are not those that the file expects: how.
+    pub outside_differs: Option<String>,
     /// The faults that did not land where they should have.
     pub vacuous_faults: Vec<String>,
     /// A fold of the trace hashes of all runs, in the order of the seeds: 16 hexadecimal digits.

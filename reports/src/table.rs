@@ -45,6 +45,9 @@ pub fn notes(report: &SweepReport) -> Vec<String> {
             let (broken, seeds, expected) = (property.broken, cell.seeds, expectation(&property.expected));
             notes.push(format!("{place}: {name} is broken in {broken} of {seeds} seeds{first}, but {expected}"));
         }
+        if let Some(differs) = &cell.outside_differs {
+            notes.push(format!("{place}: {differs}"));
+        }
         if cell.vacuous > 0 {
             let faults = cell.vacuous_faults.join(", ");
             notes.push(format!("{place}: in {} of {} seeds a fault never landed ({faults})", cell.vacuous, cell.seeds));

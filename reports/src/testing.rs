@@ -268,6 +268,7 @@ fn gc_pause_cell(resource: &str, lost: u64) -> CellReport {
         grant_overlap_ms: Spread { max: 0, median: 0 },
         belief_overlap_ms: Spread { max: 111, median: 99 },
         assumptions_broken: [("pause-within-validity".to_owned(), 1_000)].into(),
+        outside_differs: None,
         vacuous_faults: Vec::new(),
         hash: crate::hex(0x2a),
         trace: (lost > 0).then(|| format!("out/gc-pause/redis-{resource}-0.jsonl")),

@@ -48,6 +48,7 @@ pub fn cell_report(cell: &Cell, lock: &str, tally: &Tally, trace: Option<String>
         grant_overlap_ms: spread(&tally.grant_overlap),
         belief_overlap_ms: spread(&tally.belief_overlap),
         assumptions_broken: tally.assumptions_broken.iter().map(|(a, seeds)| (a.name().to_owned(), *seeds)).collect(),
+        outside_differs: tally.outside_differs.clone(),
         vacuous_faults: tally.missed_faults.keys().cloned().collect(),
         hash: hex(tally.hash),
         trace,

@@ -7,7 +7,7 @@
 //! Attempts carry the oracle's ids; the tokens under test are never trusted for order.
 
 pub use host::{Activity, Ending, Segment, Ticking};
-use host::{AttemptId, MonoTime, Name, NodeId, SimTime, digest_enum};
+use host::{AttemptId, Duration, MonoTime, Name, NodeId, SimTime, digest_enum};
 
 /// A fencing token: a number that grows with each grant, if the lock keeps its promise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -324,7 +324,15 @@ pub struct History {
     pub ending: Ending,
 }
 
+/// The shortest time there is.
+pub(crate) const INSTANT: Duration = Duration::from_nanos(1);
+
 impl History {
+    /// The first instant after the run: in the one at which it ended, things still happened.
+    pub(crate) fn over(&self) -> SimTime {
+        self.end + INSTANT
+    }
+
     /// The first true instant at which the node's monotonic clock reads at least `reading`;
     /// [`SimTime::NEVER`] if it has not by the end of its last segment's reach.
     ///

@@ -19,10 +19,10 @@
 
 use std::collections::BTreeMap;
 
-use host::{AttemptId, Duration, MonoTime, NodeId, SimTime};
+use host::{AttemptId, MonoTime, NodeId, SimTime};
 
 use crate::grants::{ClaimId, Grants, LockId};
-use crate::history::{Authorities, Entry, History, Note};
+use crate::history::{Authorities, Entry, History, INSTANT, Note};
 
 /// A stretch of true time, its end excluded, that one claim has for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,9 +58,6 @@ impl Stretch {
         self.from < self.to
     }
 }
-
-/// The shortest time there is.
-const INSTANT: Duration = Duration::from_nanos(1);
 
 /// The promised windows, those of one claim together and in order.
 pub(crate) fn promised(history: &History, quorum: usize, grants: &Grants<'_>) -> Vec<Stretch> {
@@ -210,7 +207,7 @@ impl<'h> Walk<'h> {
                 let gone = promise.ended.min(granted.died);
                 window.end_by(gone.max(promise.bereft));
             }
-            window.end_by(self.history.end);
+            window.end_by(self.history.over());
             self.windows.push(window);
         }
         self.windows.retain(Stretch::is_some);

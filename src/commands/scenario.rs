@@ -32,9 +32,12 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
         reports.push(report);
         first = first.or(violation);
     }
-    let report = report::sweep_report(&scenario, reports);
+    let mut report = report::sweep_report(&scenario, reports);
+    // What was not played cannot have come out as expected.
+    report.as_expected &= played.len() == cells.len();
     match args.format {
         Format::Json => print(reports::to_json(&report))?,
+        Format::Text if played.is_empty() => {}
         Format::Text => {
             print(format_args!("{}\n\n", filled(&scenario.title)))?;
             print(reports::table::table(&report, width()))?;

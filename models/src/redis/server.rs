@@ -24,10 +24,10 @@ use crate::domain::{Locks, Message};
 ///
 /// # Who owns a key
 ///
-/// The history is told who owns a lock's key; no reply depends on it. A key that `SET NX` or
-/// lock-with-token creates is owned by the attempt that asked for it. Whoever overwrites an owned key
-/// owns it from then on, and a key that is deleted or found expired is nobody's. A renewal changes no
-/// owner: the history is told whose lease it was that was extended, whoever asked. A key that was never taken as a lock is not mentioned.
+/// The history is told who owns a lock's key; no reply depends on it. A key that `SET` or
+/// lock-with-token writes is owned by the attempt that asked for it, and a key that is deleted or found
+/// expired is nobody's. A renewal changes no owner: the history is told whose lease it was that was
+/// extended, whoever asked. A key that no attempt has set is not mentioned.
 ///
 /// A key that expires is mentioned when it does; late, if the process stands still then, and never, if
 /// it is dead.
@@ -117,12 +117,10 @@ impl Step<'_> {
             Some(px) if px <= 0 => return Err(RedisError::InvalidExpire { command: "set" }),
             Some(px) => Some(self.deadline(px, "set")?),
         };
-        let is_lock = match self.live(&key) {
-            Some(_) if nx => return Ok(Reply::Nil),
-            Some(entry) => entry.owner.is_some(),
-            None => nx,
-        };
-        let owner = if is_lock { self.cx.attempt } else { None };
+        if self.live(&key).is_some() && nx {
+            return Ok(Reply::Nil);
+        }
+        let owner = self.cx.attempt;
         self.insert(key, Entry { value, when, owner });
         Ok(Reply::Ok)
     }

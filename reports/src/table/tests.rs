@@ -147,3 +147,11 @@ fn the_summary_speaks_of_seeds_as_they_are() {
     report.cells.clear();
     assert_eq!(summary(&report), "as expected: 0 of 0 cells, 0 seeds in all");
 }
+
+#[test]
+fn an_excuse_that_is_not_the_expected_one_is_said() {
+    let mut report = gc_pause();
+    report.cells[0].outside_differs = Some("broken outside of [no-step], but the file says outside of []".to_owned());
+    let said = notes(&report);
+    assert!(said.iter().any(|note| note.contains("broken outside of [no-step]")), "{said:?}");
+}

@@ -60,6 +60,16 @@ fn the_hash_tells_connections_and_receivers_apart() {
         }))
     };
     assert_ne!(twins(NodeId::new(0)), twins(NodeId::new(1)));
+    // Neither is reached: only whom they were meant for differs.
+    let lost = |server: NodeId| {
+        let world = World::new(Persistence::None).client(move |host, _| async move {
+            _ = host.connect(host::Server::<Ask>::on(server), ms(5)).await.err();
+        });
+        let world = world.client(|host, _| async move { host.sleep(ms(9)).await });
+        let links = vec![one_way(CLIENT, SERVER), one_way(CLIENT, OTHER)];
+        hash(world.fault(at(0), What::Cut(links, Held::Dropped), Lasts::ToTheEnd))
+    };
+    assert_ne!(lost(SERVER), lost(OTHER));
 }
 
 #[test]
@@ -70,6 +80,9 @@ fn the_hash_tells_apart_whose_timers_they_are() {
         hash(World::new(Persistence::None).client(sleeps(times[0])).client(sleeps(times[1])))
     };
     assert_ne!(sleepers([1, 2]), sleepers([2, 1]));
+    // Nothing happens but the seed.
+    let idle = |seed| sim::Sim::<Probe>::new(seed, false).run(Bounds { horizon: secs(1), events: 9 }).hash;
+    assert_ne!(idle(1), idle(2));
 }
 
 #[test]

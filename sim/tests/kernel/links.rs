@@ -2,10 +2,12 @@
 
 use std::pin::Pin;
 
-use host::{CallError, Calls, ConnectError, Connection, Either, Host, Operation, Part, Span, all, first};
+use host::{
+    CallError, Calls, ConnectError, Connection, Either, Host, NodeId, Operation, Part, Server, Span, all, first,
+};
 
 use crate::probe::*;
-use sim::{Direction, Held, Lasts, MessageMatch, RecordKind, What};
+use sim::{Direction, Held, Lasts, MessageMatch, RecordKind, Target, What};
 
 #[test]
 fn a_call_times_out_at_the_client_alone_and_what_it_sent_may_still_arrive() {
@@ -149,6 +151,44 @@ fn requests(operation: &'static str, nth: Option<u32>) -> MessageMatch {
         clients: on(CLIENT),
         server: None,
         nth,
+    }
+}
+
+#[test]
+fn a_message_fault_acts_on_its_operation_its_clients_and_its_server_only() {
+    let (twin, first_client, second_client) = (NodeId::new(1), NodeId::new(2), NodeId::new(3));
+    let matches = |operation, client, server: Option<NodeId>| MessageMatch {
+        direction: Direction::Request,
+        operation: Operation(operation),
+        clients: on(client),
+        server: server.map(Target::Node),
+        nth: None,
+    };
+    // Which of these are lost: the first client's put and get at each server, the second client's.
+    for (matched, lost) in [
+        (matches("put", first_client, None), [[true, true, false, false], [false; 4]]),
+        (matches("get", first_client, Some(twin)), [[false, false, false, true], [false; 4]]),
+        (matches("put", second_client, Some(SERVER)), [[false; 4], [true, false, false, false]]),
+        (matches("watch", first_client, None), [[false; 4]; 2]),
+    ] {
+        let asks = |host: Process, log: Log| async move {
+            let mut lost = Vec::new();
+            for ask in [Ask::Put(1), Ask::Get] {
+                for server in [SERVER, NodeId::new(1)] {
+                    let line = host.connect(Server::<Ask>::on(server), secs(1)).await.expect("it is there");
+                    lost.push(line.call(ask, ms(100)).await.is_err());
+                }
+            }
+            log.say(&host, lost);
+        };
+        let mut world = World::new(Persistence::None);
+        world.sim.service(spec("twin"), Box::new(|| Box::new(Store::new(Persistence::None))));
+        let world = world.client(asks).client(move |host, log| async move {
+            host.sleep(secs(1)).await;
+            asks(host, log).await;
+        });
+        let words = world.fault(at(0), What::Drop(matched), Lasts::ToTheEnd).words();
+        assert_eq!(words, lost.map(|lost| format!("{lost:?}")));
     }
 }
 

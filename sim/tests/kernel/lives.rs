@@ -85,7 +85,7 @@ fn a_machine_that_loses_power_neither_sleeps_nor_stands_any_more() {
 #[test]
 fn a_fault_of_what_lives_does_not_strike_the_dead_nor_their_next_life() {
     let stalls = What::Stall(Target::Node(SERVER), Part::REQUESTS);
-    let throttle = What::Throttle { target: Target::Node(SERVER), run: ms(0), stop: secs(9) };
+    let throttle = What::Throttle { target: Target::Node(SERVER), run: ms(200), stop: secs(9) };
     let answers = |first: What, second: What, second_at: u64| {
         let world = World::new(Persistence::None).client(|host, log| async move {
             until(&host, 3_500).await;
@@ -97,7 +97,7 @@ fn a_fault_of_what_lives_does_not_strike_the_dead_nor_their_next_life() {
     };
     for what in [What::Pause(on(SERVER)), stalls, throttle] {
         assert_eq!(answers(kill(), what.clone(), 2_000), ["true"], "{what:?} of a dead process");
-        assert_eq!(answers(kill(), what.clone(), 500), ["true"], "{what:?} of a process that dies");
+        assert_eq!(answers(kill(), what.clone(), 900), ["true"], "{what:?} of a process that dies");
         assert_eq!(answers(kill(), what.clone(), 3_200), ["false"], "{what:?} of a living process");
     }
     for what in [asleep(), What::VmStop(on(SERVER))] {

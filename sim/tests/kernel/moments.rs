@@ -45,6 +45,10 @@ fn a_milestone_is_counted_over_all_its_clients_and_strikes_who_reached_it() {
         let (_, outcome) = world.fault(here(nth, clients.clone()), what, Lasts::Instant).run();
         assert_eq!(strikes(&outcome), struck, "{nth} of {clients:?}");
     }
+    let elsewhere = When::Milestone { clients: vec![], point: Point("elsewhere"), nth: 1, plus: ms(0) };
+    let world = World::new(Persistence::None).client(passes(&[100]));
+    let (_, outcome) = world.fault(elsewhere, What::StepClock(on(CLIENT), 5), Lasts::Instant).run();
+    assert_eq!(strikes(&outcome), []);
 }
 
 #[test]
@@ -112,10 +116,17 @@ fn an_end_that_comes_before_its_fault_ends_nothing() {
 #[test]
 fn a_fault_that_comes_again_ends_each_time_or_with_the_moment_that_ends_them_all() {
     let world = World::new(Persistence::None).client(passes(&[9_000]));
-    let until_all = Lasts::Until(at(4_500));
-    let (_, outcome) = world.fault(every(Some(3)), What::ClockRate(on(SERVER), Ppm::new(1)), until_all).run();
+    let rate = || What::ClockRate(on(SERVER), Ppm::new(1));
+    let (_, outcome) = world.fault(every(Some(3)), rate(), Lasts::Until(at(4_500))).run();
     let ends: Vec<_> = outcome.strikes.iter().map(|strike| strike.until.map(millis)).collect();
     assert_eq!(ends, [Some(4_500), Some(4_500), None]);
+    let world = World::new(Persistence::None).client(passes(&[9_000]));
+    let each = When::Every { at: secs(2), every: secs(2), times: Some(4) };
+    let (_, outcome) = world.fault(every(Some(3)), rate(), Lasts::Until(each)).run();
+    let ends: Vec<_> = outcome.strikes.iter().map(|strike| strike.until.map(millis)).collect();
+    assert_eq!(ends, [Some(2_000), Some(4_000), Some(6_000)]);
+    let told = outcome.records.iter().filter(|record| record.kind == sim::RecordKind::FaultEnd);
+    assert_eq!(told.count(), 3);
 }
 
 #[test]

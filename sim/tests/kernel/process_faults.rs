@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{Activity, Calls, Connection, Either, Host, Part, Point, Span, first};
-use sim::{Lasts, Target, What, When};
+use sim::{Entity, Fault, Lasts, Target, What, When};
 
 /// Asks once a second, four times, and logs when each answer came.
 async fn asks(host: Process, log: Log) {
@@ -197,6 +197,20 @@ fn a_throttled_process_stands_again_and_again() {
 }
 
 #[test]
+fn a_throttle_that_ends_while_its_process_runs_changes_nothing_more() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        for at in [600, 1_000, 1_600, 2_600] {
+            until(&host, at).await;
+            log.word(&host, "runs");
+        }
+    });
+    let what = What::Throttle { target: Target::Node(CLIENT), run: ms(500), stop: ms(300) };
+    let (log, outcome) = world.fault(at(0), what, lasts(1_000)).run();
+    assert_eq!(log.lines().iter().map(|line| line.0).collect::<Vec<_>>(), [800, 1_000, 1_600, 2_600]);
+    assert_eq!(outcome.nodes[1].activity.len(), 2);
+}
+
+#[test]
 fn a_fault_may_last_until_a_milestone_or_to_the_end() {
     for (until_point, expected) in [(true, vec![1, 2, 3, 4]), (false, vec![1, 22, 22, 22])] {
         let world = World::new(Persistence::None).client(asks).client(|host, _| async move {
@@ -216,6 +230,26 @@ fn a_fault_may_come_again_and_again() {
     let when = When::Every { at: secs(1), every: secs(2), times: Some(3) };
     let (_, outcome) = world.fault(when, What::StepClock(on(CLIENT), 5), Lasts::Instant).run();
     assert_eq!(outcome.strikes.iter().map(|s| millis(s.from)).collect::<Vec<_>>(), [1_000, 3_000, 5_000]);
+}
+
+#[test]
+fn a_fault_draws_for_itself_and_the_same_in_every_world() {
+    let lengths = |names: &[&str], crowd: bool| {
+        let mut world = World::new(Persistence::None).client(|host, _| async move { host.sleep(secs(9)).await });
+        if crowd {
+            world = world.client(|host, _| async move { host.sleep(secs(1)).await });
+        }
+        for name in names {
+            let (entity, what) = (Entity::named(name), What::Pause(on(SERVER)));
+            let lasts = Lasts::For(Span::Uniform { from: ms(1), to: ms(1_000) });
+            world.sim.fault(Fault { entity, what, when: at(1_000), lasts });
+        }
+        let strikes = world.run().1.strikes;
+        strikes.iter().map(|strike| strike.until.expect("it ended").since(strike.from)).collect::<Vec<_>>()
+    };
+    let (both, other_way) = (lengths(&["one", "two"], false), lengths(&["two", "one"], true));
+    assert_ne!(both[0], both[1]);
+    assert_eq!((both[0], both[1]), (other_way[1], other_way[0]));
 }
 
 #[test]

@@ -117,6 +117,13 @@ fn a_node_s_draws_do_not_depend_on_who_else_is_there() {
         world.words()
     };
     assert_eq!(draws(0), draws(3));
+    // Two that are there draw each its own.
+    let draw = |host: Process, log: Log| async move { log.say(&host, host.random(Purpose::Recipe)) };
+    let mut world = World::new(Persistence::None).client(draw);
+    let log = world.log.clone();
+    world.sim.client(spec("another client"), Box::new(move |host| Box::pin(draw(host, log.clone()))));
+    let words = world.words();
+    assert_ne!(words[0], words[1]);
 }
 
 #[test]

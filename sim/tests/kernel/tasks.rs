@@ -270,8 +270,8 @@ fn a_program_begins_in_no_attempt() {
         // Its task is in an attempt, and the last thing that runs before the other begins again.
         let (attempt, cued) = (host.open_attempt(), host.clone());
         let body = async { (host.spawn(Part::WORKER, async move { cued.cue(Cue(0)).await }),) };
-        host.attempt(attempt, body).await.0.await;
-        host.sleep(ms(100)).await;
+        drop(host.attempt(attempt, body).await);
+        host.sleep(secs(1)).await;
     });
     world.sim.cue(at(500));
     let spawns = move |host: Process| {
@@ -281,7 +281,7 @@ fn a_program_begins_in_no_attempt() {
         Box::pin(async move { host.sleep(ms(50)).await }) as _
     };
     world.sim.client(spec("other"), Box::new(spawns));
-    let (_, outcome) = world.fault(at(400), What::Kill(on(OTHER)), Lasts::Until(at(500))).run();
+    let (_, outcome) = world.fault(at(400), What::Kill(on(OTHER)), Lasts::Until(at(550))).run();
     assert_eq!(tagged(&outcome), [(1, None), (1, None)]);
 }
 

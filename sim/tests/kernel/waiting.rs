@@ -1,7 +1,7 @@
 //! What waits while a process, a part of it or its machine does not run, and in which order it is taken up.
 
 use crate::probe::*;
-use host::{Calls, Connection, Cue, Duration, Either, Host, Part, Point, Ppm, Stage, first};
+use host::{Calls, Connection, Cue, Duration, Either, Host, Part, Point, Ppm, Stage, Task, first};
 use sim::{Held, Lasts, RecordKind, Target, What, When};
 
 /// Until so many true ms. (As a moment it is in the queue from the start, before all that a run brings.)
@@ -286,6 +286,26 @@ fn a_timer_is_moved_or_forgotten_though_it_was_due_and_is_one_however_often_it_w
         let world = world.fault_if(second.is_some(), at(1_500), pause(SERVER), until_ms(5_050));
         assert_eq!(times(&world.run().1, &Note::Fired(ALARM.0)), fires, "{second:?}");
     }
+}
+
+#[test]
+fn a_timer_that_was_given_up_while_it_waited_does_not_fire_another_in_its_place() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        let sleeper = host.clone();
+        let doomed = host.spawn(Part::WORKER, async move { sleeper.sleep(ms(200)).await });
+        let (beat, out) = (host.clone(), log.clone());
+        drop(host.spawn(Part::RENEWAL, async move {
+            until(&beat, 300).await;
+            doomed.abort();
+            beat.sleep(ms(1)).await;
+            // One of these has the place of the timer that hangs.
+            host::all([450, 500].map(|at| until(&beat, at))).await;
+            out.word(&beat, "beats");
+        }));
+        host.sleep(secs(2)).await;
+    });
+    let world = world.fault(at(100), stall(Part::WORKER), lasts(800));
+    assert_eq!(world.fault(at(400), pause(CLIENT), lasts(600)).run().0.lines(), [(1_000, "beats".to_owned())]);
 }
 
 #[test]

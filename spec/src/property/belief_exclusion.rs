@@ -167,7 +167,7 @@ impl Mind {
 
     fn finish(mut self, case: &Case<'_>) -> Stretch {
         let died = case.grants[self.belief.claim].granted.map_or(SimTime::NEVER, |granted| granted.died);
-        self.close(case.history.end.min(died));
+        self.close(case.history.over().min(died));
         self.belief
     }
 }

@@ -76,6 +76,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_granted_as_the_run_ends_was_promised_for_an_instant() {
+        let mut story = Story::new();
+        story.at(9_950).client(1).takes(10_050);
+        story.at(10_000).client(2).takes(10_100);
+        assert_eq!(story.broken(GrantExclusion).at, ms(10_000));
+    }
+
+    #[test]
     fn windows_of_different_locks_do_not_meet() {
         let mut story = Story::new();
         story.at(10).client(1).takes(100);

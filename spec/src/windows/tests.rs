@@ -11,6 +11,11 @@ fn windows(story: &Story, client: u16) -> Vec<(SimTime, SimTime)> {
     case.windows_of(claim).iter().map(|window| (window.from, window.to)).collect()
 }
 
+/// The instant that follows that one.
+fn just_after(at: u64) -> SimTime {
+    ms(at) + INSTANT
+}
+
 #[test]
 fn a_window_is_open_from_the_granted_note_to_the_promised_end() {
     let mut story = Story::new();
@@ -58,7 +63,7 @@ fn the_death_of_the_holder_ends_no_promise() {
 fn a_window_that_is_open_at_the_end_of_the_run_ends_there() {
     let mut story = Story::new();
     story.at(9_000).client(1).takes(12_000);
-    assert_eq!(windows(&story, 1), [(ms(9_000), ms(10_000))]);
+    assert_eq!(windows(&story, 1), [(ms(9_000), just_after(10_000))]);
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn without_a_lease_a_gone_holders_promise_stands_until_it_is_taken_away() {
     let mut story = Story::new();
     story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
     story.at(20).client(1).dies();
-    assert_eq!(windows(&story, 1), [(ms(10), ms(10_000))]);
+    assert_eq!(windows(&story, 1), [(ms(10), just_after(10_000))]);
     story.at(300).server(1).frees();
     assert_eq!(windows(&story, 1), [(ms(10), ms(300))]);
     let mut story = Story::new();
