@@ -186,7 +186,7 @@ fn a_barrier_for_each_object_keeps_no_order_between_two() {
 /// whole milliseconds and keeps a key through its last one, so it lives 10,001 ms less the fraction of the
 /// millisecond in which it was set, on a clock that is fast by r; promised are 9,898 ms. Set at 1 s true
 /// time the fraction is that of 1,000.02 ms * (1 + r), about 0.38, and the frontier (10,000.62 / 9,898) - 1,
-/// which is 10,367 ppm. Set at 990.69 ms the fraction is 0.93, and the frontier 10,315 ppm: never below the
+/// which is 10,367 ppm. Set at 990.69 ms the fraction is 0.90, and the frontier 10,315 ppm: never below the
 /// 10,305 that the allowance covers.
 #[test]
 fn a_fast_server_breaks_the_promise_just_beyond_the_drift_allowance() {
