@@ -10,6 +10,7 @@ use host::{Cue, Duration, Operation, Part, Point, Ppm, Span};
 use models::guard::Guard;
 use models::lock::Lock;
 use models::script::Script;
+pub use sim::{Direction, Held};
 use spec::{Assumption, Property};
 
 /// A scenario file, read and checked.
@@ -238,16 +239,6 @@ pub enum Link {
     },
 }
 
-/// What becomes of bytes that meet a cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Held {
-    /// They are lost, and nothing later on that direction of the connection arrives.
-    #[default]
-    Dropped,
-    /// They are delivered after the cut heals.
-    Linger,
-}
-
 /// Which messages a message fault acts on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MessageMatch {
@@ -261,17 +252,6 @@ pub struct MessageMatch {
     pub server: Option<NodeRef>,
     /// The how-manieth (from 1); `None`: every.
     pub nth: Option<u32>,
-}
-
-/// Which way a message goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// From client to server.
-    Request,
-    /// From server to client, in answer.
-    Reply,
-    /// From server to client, unasked.
-    Push,
 }
 
 /// A moment of the run.

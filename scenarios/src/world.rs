@@ -201,13 +201,7 @@ impl Lowering<'_> {
             }
             cell::What::StepClock { node, by } => What::StepClock(self.targets(node), *by),
             cell::What::ClockRate { node, rate } => What::ClockRate(self.targets(node), *rate),
-            cell::What::Cut { link, held } => What::Cut(
-                self.links(link),
-                match held {
-                    cell::Held::Dropped => sim::Held::Dropped,
-                    cell::Held::Linger => sim::Held::Linger,
-                },
-            ),
+            cell::What::Cut { link, held } => What::Cut(self.links(link), *held),
             cell::What::Slow { link, by } => What::Slow(self.links(link), *by),
             cell::What::Reset(link) => What::Reset(self.links(link)),
             cell::What::Drop(message) => What::Drop(self.message(message)),
@@ -230,11 +224,7 @@ impl Lowering<'_> {
 
     fn message(&self, message: &cell::MessageMatch) -> MessageMatch {
         MessageMatch {
-            direction: match message.direction {
-                cell::Direction::Request => sim::Direction::Request,
-                cell::Direction::Reply => sim::Direction::Reply,
-                cell::Direction::Push => sim::Direction::Push,
-            },
+            direction: message.direction,
             operation: message.operation,
             clients: self.targets(&message.of),
             server: message.server.as_ref().map(|server| self.target(server)),

@@ -151,10 +151,11 @@ pub struct Link {
 }
 
 /// What becomes of the bytes that meet a cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Held {
     /// They are lost: that direction of the connection is broken, and nothing later on it arrives,
     /// even after the heal.
+    #[default]
     Dropped,
     /// They are delivered after the heal. (A connection is not opened across a cut all the same.)
     Linger,
