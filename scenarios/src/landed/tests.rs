@@ -135,6 +135,8 @@ fn a_step_hits_a_lease_that_lives() {
     all_land(A_LEAVES_ITS_LEASE, &[&step("5s"), &step("9950ms")]);
     none_lands(A_LEAVES_ITS_LEASE, &[&step("1ms"), &step("10050ms"), &step("15s")]);
     none_lands(A_WORKS_FOR_5_S, &[&step("6s")]);
+    let made = "step-clock = { node = \"redis-1\", by = \"+10s\" }\nwhen = { client = \"A\", point = \"owner\" }";
+    assert!(lands(A_LEAVES_ITS_LEASE, made), "in the instant in which the key is made");
     let after = |fault: &str| format!("{A_LEAVES_ITS_LEASE}[fault.e]\n{fault}");
     let earlier_step = after("step-clock = { node = \"redis-1\", by = \"+20s\" }\nat = \"2s\"\n");
     let amnesia = after("kill = \"redis-1\"\nat = \"2s\"\nfor = \"10ms\"\n");
@@ -185,6 +187,10 @@ fn the_stall_of_a_renewal_needs_a_lease_to_renew() {
     all_land(&world, &[&stall("A/renewal", "2s"), &stall("A/worker", "2s")]);
     // B waits until 5 s; A is through then.
     none_lands(&world, &[&stall("B/renewal", "2s"), &stall("A/renewal", "6s")]);
+    // It is over as soon as one fails: at 4 s, when the answer to that of 3 s is given up.
+    let failed = format!("{world}[fault.lost]\ndrop = {{ request = \"renew\" }}\n");
+    all_land(&failed, &[&stall("A/renewal", "3500ms")]);
+    none_lands(&failed, &[&stall("A/renewal", "4500ms")]);
 }
 
 #[test]

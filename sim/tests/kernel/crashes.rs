@@ -162,8 +162,11 @@ fn a_server_killed_at_its_own_milestone_never_answers() {
             log.say(&host, get(&line).await);
         });
         let when = When::Milestone { clients: vec![CLIENT], point: STORED, nth: 1, plus: ms(0) };
-        let words = world.fault_if(on_off, when, What::Kill(on(SERVER)), lasts(100)).words();
-        assert_eq!(words, [answer, "Ok(Kept(9))"], "it had written before it died");
+        let (log, outcome) = world.fault_if(on_off, when, What::Kill(on(SERVER)), lasts(100)).run();
+        assert_eq!(log.words(), [answer, "Ok(Kept(9))"], "it had written before it died");
+        // The answer and the last note of that step are the effects of a dead process.
+        let dead = if on_off { (1, 2) } else { (2, 0) };
+        assert_eq!((times(&outcome, &Note::Served).len(), outcome.ignored_dead_effects), dead);
     }
 }
 
@@ -212,6 +215,11 @@ fn an_attempt_tags_what_is_sent_in_its_scope_and_by_tasks_spawned_there() {
         let (task,) = in_scope.await;
         task.await.expect("kept");
         put(&line, 3).await.expect("kept");
+        // Within one poll: beside a scope, and behind it.
+        let inside = host.attempt(attempt, std::future::pending::<()>());
+        assert!(matches!(first(inside, put(&line, 4)).await, Either::Right(Ok(_))));
+        host.attempt(attempt, async {}).await;
+        put(&line, 5).await.expect("kept");
     });
     let (_, outcome) = world.run();
     let tagged = |note: &Note| match note {
@@ -219,5 +227,5 @@ fn an_attempt_tags_what_is_sent_in_its_scope_and_by_tasks_spawned_there() {
         _ => None,
     };
     let stored: Vec<_> = outcome.notes.iter().filter_map(|noted| tagged(&noted.note)).collect();
-    assert_eq!(stored, [(1, Some(1)), (2, Some(1)), (3, None)]);
+    assert_eq!(stored, [(1, Some(1)), (2, Some(1)), (3, None), (4, None), (5, None)]);
 }

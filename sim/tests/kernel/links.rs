@@ -55,8 +55,11 @@ fn a_dropped_call_leaves_its_connection_usable_and_its_reply_is_ignored() {
         let raced = first(line.call(Ask::Put(1), secs(1)), host.sleep(ms(1))).await;
         assert!(matches!(raced, Either::Right(())));
         log.say(&host, line.call(Ask::Put(2), secs(1)).await);
+        // Nor does it time out later and close the connection.
+        host.sleep(secs(2)).await;
+        log.say(&host, get(&line).await);
     });
-    assert_eq!(world.words(), ["Ok(Kept(2))"]);
+    assert_eq!(world.words(), ["Ok(Kept(2))", "Ok(Kept(2))"]);
 }
 
 #[test]

@@ -78,6 +78,8 @@ pub(crate) enum Note {
     Stored(u64, Option<AttemptId>),
     /// A timer of the server fired.
     Fired(u32),
+    /// A server has done what was asked for: its last effect.
+    Served,
     /// A server started.
     Started,
     /// A server learnt that a connection is gone.
@@ -97,6 +99,7 @@ impl Digest for Note {
             Self::Left(attempt) => (3, u64::from(attempt.ordinal())),
             Self::Started => (4, 0),
             Self::Closed => (5, 0),
+            Self::Served => (6, 0),
         };
         fold.word(tag);
         fold.word(value);
@@ -199,6 +202,7 @@ impl Service<Probe> for Store {
             }
         }
         cx.reply(from, Kept(self.kept));
+        cx.note(Note::Served);
     }
     fn on_timer(&mut self, cx: &mut Context<Probe>, timer: TimerId) {
         cx.note(Note::Fired(timer.0));

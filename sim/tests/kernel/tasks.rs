@@ -132,7 +132,6 @@ fn drop_code_is_in_the_attempt_in_which_it_was_written() {
             pending::<()>().await;
         });
         host::first(given_up, host.sleep(ms(10))).await;
-        host.sleep(ms(10)).await;
         // What comes after it is outside.
         drop(puts(3));
         host.sleep(ms(10)).await;
@@ -283,6 +282,25 @@ fn a_program_begins_in_no_attempt() {
     world.sim.client(spec("other"), Box::new(spawns));
     let (_, outcome) = world.fault(at(400), What::Kill(on(OTHER)), Lasts::Until(at(550))).run();
     assert_eq!(tagged(&outcome), [(1, None), (1, None)]);
+}
+
+#[test]
+fn an_aborted_task_is_dropped_before_anything_else_runs() {
+    let world = World::new(Persistence::None).client(|host, log| async move {
+        let (said, out) = (says(&host, "dropped"), log.clone());
+        let task = host.spawn(Part::WORKER, async move {
+            let _said = said;
+            pending::<()>().await;
+        });
+        host.sleep(ms(1)).await;
+        let other = host.clone();
+        let next = host.spawn(Part::WORKER, async move { other.note(Note::Said("next")) });
+        task.abort();
+        next.await;
+        out.word(&host, "both");
+    });
+    let said = noted(&world.run().1, |note| matches!(note, Note::Said(_)));
+    assert_eq!(said, [(1, Note::Said("dropped")), (1, Note::Said("next"))]);
 }
 
 #[test]

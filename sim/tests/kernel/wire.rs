@@ -221,6 +221,39 @@ fn a_fault_has_met_only_what_it_acted_on() {
 }
 
 #[test]
+fn each_fault_that_stops_a_server_meets_the_request_that_comes_meanwhile() {
+    let throttle = What::Throttle { target: Target::Node(SERVER), run: ms(1), stop: secs(9) };
+    for what in [
+        What::Pause(vec![Target::Node(SERVER), Target::Node(SERVER)]),
+        What::MachineSleep(on(SERVER)),
+        What::VmStop(on(SERVER)),
+        What::Kill(on(SERVER)),
+        What::PowerOff(on(SERVER)),
+        What::Stall(Target::Node(SERVER), host::Part::REQUESTS),
+        throttle,
+    ] {
+        for (asks_at, met) in [(30, 0), (150, 1)] {
+            // It is on its way when the fault strikes.
+            let world = World::new(Persistence::None).latency(CLIENT, SERVER, 60).client(move |host, _| async move {
+                let line = line(&host).await;
+                until(&host, asks_at).await;
+                let _ = first(line.call(Ask::Get, secs(9)), host.sleep(secs(3))).await;
+            });
+            let (_, outcome) = world.fault(at(200), what.clone(), lasts(1_000)).run();
+            assert_eq!(outcome.strikes[0].nodes, [SERVER]);
+            assert_eq!(outcome.strikes[0].met, met, "{what:?}");
+        }
+    }
+}
+
+#[test]
+fn the_nodes_that_a_fault_strikes_are_told_in_their_order() {
+    let both = vec![Target::Node(CLIENT), Target::Node(SERVER), Target::Node(CLIENT)];
+    let (_, outcome) = puts(&[]).fault(at(1), What::Pause(both), lasts(1)).run();
+    assert_eq!(outcome.strikes[0].nodes, [SERVER, CLIENT]);
+}
+
+#[test]
 fn a_message_fault_that_has_ended_meets_nothing() {
     for (length, met) in [(lasts(3), 1), (lasts(10), 2)] {
         let put = MessageMatch {
