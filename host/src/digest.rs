@@ -182,5 +182,39 @@ mod tests {
         assert_ne!(Text("ab", "c").digested(), Text("a", "bc").digested());
         assert_ne!(Some(0_u64).digested(), None::<u64>.digested());
         assert_ne!(0_u64.digested(), 1_u64.digested());
+        assert_ne!(true.digested(), false.digested());
+        let nested = |lists: [&[u64]; 2]| lists.digested();
+        assert_ne!(nested([&[1], &[2, 3]]), nested([&[1, 2], &[3]]));
+        // Nothing and something, spelled out, are not something else.
+        let spelled = |words: &[u64], option: Option<u64>| {
+            let mut fold = Fold::new(0);
+            option.digest(&mut fold);
+            words.iter().for_each(|word| fold.word(*word));
+            fold.value()
+        };
+        assert_ne!(spelled(&[1, 7], None), spelled(&[], Some(7)));
+    }
+
+    #[test]
+    fn attempts_are_told_apart_by_client_and_ordinal() {
+        let attempt = |client, ordinal: u32| {
+            let ordinal = ordinal.try_into().expect("ordinals count from 1");
+            crate::AttemptId::new(crate::NodeId::new(client), ordinal).digested()
+        };
+        assert_ne!(attempt(1, 1), attempt(2, 1));
+        assert_ne!(attempt(1, 1), attempt(1, 2));
+    }
+
+    #[test]
+    fn variants_are_told_apart_by_their_tags_and_fields() {
+        enum Shape {
+            Dot,
+            Circle { radius: u64 },
+            Square(u64),
+        }
+        crate::digest_enum!(Shape { 0 => Dot, 1 => Circle { radius }, 2 => Square(side) });
+        assert_ne!(Shape::Circle { radius: 1 }.digested(), Shape::Square(1).digested());
+        assert_ne!(Shape::Square(1).digested(), Shape::Square(2).digested());
+        assert_ne!(Shape::Dot.digested(), Fold::new(0).value());
     }
 }

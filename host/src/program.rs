@@ -19,7 +19,8 @@ pub enum Purpose {
 
 /// A handle to a spawned task. Awaiting it gives the task's result; dropping it lets the task run on.
 pub trait Task<T>: Future<Output = T> {
-    /// Cancels the task: its future is dropped and its `Drop` code runs, as a living process's does.
+    /// Cancels the task: its future is dropped and its `Drop` code runs, as a living process's does. Who
+    /// awaits it waits for ever.
     /// (A crash is not a cancel: there, whatever `Drop` code does has no effect.)
     fn abort(&self);
 }

@@ -33,3 +33,14 @@ pub enum Ending {
     /// No event was left, but clients were still waiting.
     Stuck,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Activity;
+
+    #[test]
+    fn who_stands_still_does_not_know_and_the_dead_do_not_stand() {
+        let all = [Activity::Running, Activity::Paused, Activity::Stalled, Activity::Dead];
+        assert_eq!(all.map(Activity::stands_still), [false, true, true, false]);
+    }
+}

@@ -180,6 +180,23 @@ mod tests {
     }
 
     #[test]
+    fn a_word_that_would_favour_some_values_is_thrown_away() {
+        // 2^64 = 3 * 6,148,914,691,236,517,205 + 1: one word too many, the lowest.
+        let mut words = [0, 1].into_iter();
+        assert_eq!(uniform(5, 7, || words.next().expect("two words are enough")), 5);
+        assert_eq!(words.next(), None);
+    }
+
+    #[test]
+    fn the_longest_that_can_be_drawn_is_known_where_there_is_one() {
+        let [one, two] = [1, 2].map(Duration::from_secs);
+        assert_eq!(Span::Fixed(one).longest(), Some(one));
+        assert_eq!(Span::Uniform { from: one, to: two }.longest(), Some(two));
+        assert_eq!(Span::Exponential { mean: one }.longest(), None);
+        assert_eq!(Span::Pareto { min: one, alpha_milli: 1_000, cap: two }.longest(), Some(two));
+    }
+
+    #[test]
     fn the_whole_range_of_words_is_uniform_too() {
         assert_eq!(uniform(0, u64::MAX, || 42), 42);
     }

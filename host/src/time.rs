@@ -191,6 +191,14 @@ mod tests {
     }
 
     #[test]
+    fn what_has_passed_is_not_left_and_what_is_to_come_is_not_past() {
+        let [early, late] = [3, 8].map(MonoTime::from_nanos);
+        assert_eq!((late.left(early).as_nanos(), early.left(late).as_nanos()), (5, 0));
+        let [early, late] = [3, 8].map(SimTime::from_nanos);
+        assert_eq!((late.since(early).as_nanos(), early.since(late).as_nanos()), (5, 0));
+    }
+
+    #[test]
     fn a_reading_saturates_where_its_range_ends() {
         let (mono, wall) = (MonoTime::from_nanos(5), WallTime::from_nanos(5));
         assert_eq!((mono + Duration::MAX).as_nanos(), u64::MAX);

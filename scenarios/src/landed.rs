@@ -48,6 +48,7 @@ impl Stretch {
 struct Stay {
     attempt: AttemptId,
     open: Stretch,
+    granted: Option<SimTime>,
     /// How long a renewal in the background had something to renew.
     renewing: Option<Stretch>,
     /// How long the promised end was to come: from the asking, from which it is counted.
@@ -180,6 +181,7 @@ impl Stays<'_> {
             Note::Granted { attempt, until, .. } => {
                 let end = self.promised_end(*attempt, *until);
                 self.with(*attempt, |stay| {
+                    stay.granted = Some(at);
                     stay.promised = end.map(|to| Stretch { from: stay.open.from, to });
                     stay.renewing = end.map(|_| Stretch::since(at));
                 });
@@ -199,7 +201,9 @@ impl Stays<'_> {
             }),
             Note::Releasing { attempt } => self.with(*attempt, |stay| {
                 stay.is_released = true;
-                stay.promised = stay.promised.map(|promised| Stretch { to: promised.to.min(at), ..promised });
+                // What is given back at once was promised for an instant.
+                let end = if stay.granted == Some(at) { just_after(at) } else { at };
+                stay.promised = stay.promised.map(|promised| Stretch { to: promised.to.min(end), ..promised });
                 stay.open.to = SimTime::NEVER;
             }),
             Note::Denied { attempt }
@@ -257,6 +261,7 @@ impl Stay {
         Self {
             attempt,
             open: Stretch::since(at),
+            granted: None,
             renewing: None,
             promised: None,
             is_released: false,

@@ -41,6 +41,23 @@ impl<D: Domain> SimHost<D> {
             act(&mut core);
         }
     }
+
+    /// Lets others run: the task is ready again at once if its process runs, and parked if that stands still.
+    /// What fails at once gives way too, so that a program that tries again for ever spends the run's budget
+    /// instead of the user's patience.
+    async fn give_way(&self) {
+        let mut gives_way = true;
+        poll_fn(|_| {
+            if std::mem::take(&mut gives_way) {
+                let mut core = self.core.borrow_mut();
+                let current = core.tasks.current();
+                core.tasks.wake(current);
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
 }
 
 impl<D: Domain> Clone for SimHost<D> {
@@ -102,18 +119,10 @@ impl<D: Domain> Host for SimHost<D> {
     }
 
     async fn point(&self, point: Point) {
-        let mut must_stop = self.core.borrow_mut().pass_point(self.node, self.life, point);
-        poll_fn(|_| {
-            if std::mem::take(&mut must_stop) {
-                // Ready again at once, if it runs: a process that stands still parks the task.
-                let mut core = self.core.borrow_mut();
-                let current = core.tasks.current();
-                core.tasks.wake(current);
-                return Poll::Pending;
-            }
-            Poll::Ready(())
-        })
-        .await;
+        let must_stop = self.core.borrow_mut().pass_point(self.node, self.life, point);
+        if must_stop {
+            self.give_way().await;
+        }
     }
 
     fn spawn<T: 'static>(&self, part: Part, task: impl Future<Output = T> + 'static) -> SimTask<D, T> {
@@ -207,15 +216,25 @@ where
 {
     async fn call(&self, request: R, timeout: Duration) -> Result<R::Reply, CallError> {
         let core = &self.host.core;
-        let slot: CallSlot = core.borrow_mut().start_call(self.conn, request.into(), timeout)?;
+        let started = core.borrow_mut().start_call(self.conn, request.into(), timeout);
+        let slot: CallSlot = match started {
+            Ok(slot) => slot,
+            Err(error) => {
+                self.host.give_way().await;
+                return Err(error);
+            }
+        };
         let _gives_up = OnDrop(|| self.host.if_alive(|core| core.drop_call(slot)));
         poll_fn(|_| core.borrow_mut().poll_call(slot).map_or(Poll::Pending, Poll::Ready)).await.map(own_kind)
     }
 
     async fn pushed(&self) -> Option<R::Push> {
-        poll_fn(|_| self.host.core.borrow_mut().poll_pushed(self.conn).map_or(Poll::Pending, Poll::Ready))
-            .await
-            .map(own_kind)
+        let pushed =
+            poll_fn(|_| self.host.core.borrow_mut().poll_pushed(self.conn).map_or(Poll::Pending, Poll::Ready)).await;
+        if pushed.is_none() {
+            self.host.give_way().await;
+        }
+        pushed.map(own_kind)
     }
 }
 

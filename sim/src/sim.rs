@@ -28,7 +28,7 @@ pub type ServiceFactory<D> = Box<dyn Fn() -> Box<dyn Service<D>>>;
 pub struct Bounds {
     /// True time at which it ends.
     pub horizon: Duration,
-    /// The number of events at which it ends.
+    /// The number of events at which it ends; also, of polls without an event between them.
     pub events: u64,
 }
 
@@ -112,7 +112,6 @@ impl<D: Domain> Sim<D> {
         }
         let cues = std::mem::take(&mut self.cues);
         self.core.borrow_mut().arm_triggers(cues);
-        self.settle();
         let ending = self.play(bounds);
         self.tear_down();
         self.outcome(ending)
@@ -131,6 +130,9 @@ impl<D: Domain> Sim<D> {
     fn play(&mut self, bounds: Bounds) -> Ending {
         let horizon = SimTime::ZERO + bounds.horizon;
         loop {
+            if !self.settle(bounds.events) {
+                return Ending::Budget;
+            }
             let step = {
                 let mut core = self.core.borrow_mut();
                 loop {
@@ -155,7 +157,6 @@ impl<D: Domain> Sim<D> {
                 }
             };
             self.take_step(step);
-            self.settle();
         }
     }
 
@@ -214,8 +215,10 @@ impl<D: Domain> Sim<D> {
         self.spare_effects = cx.effects;
     }
 
-    /// Polls tasks, buries the dead and starts the restarted until nothing is left to do now.
-    fn settle(&mut self) {
+    /// Polls tasks, buries the dead and starts the restarted until nothing is left to do now. Programs that
+    /// keep each other busy without letting time pass are stopped: whether they came to rest.
+    fn settle(&mut self, most_polls: u64) -> bool {
+        let mut polls = 0;
         loop {
             self.house_spawned();
             self.bury();
@@ -236,8 +239,12 @@ impl<D: Domain> Sim<D> {
                 if core.needs_settling() {
                     continue;
                 }
-                return;
+                return true;
             };
+            if polls == most_polls {
+                return false;
+            }
+            polls += 1;
             self.poll(id);
         }
     }

@@ -54,8 +54,6 @@ pub(crate) struct Claim<'h> {
     pub(crate) attempt: AttemptId,
     /// The lock. Claims that never said which lock they want share one without a name.
     pub(crate) lock: LockId,
-    /// When it began to ask.
-    pub(crate) asked: SimTime,
     /// What its client took to be a grant.
     pub(crate) granted: Option<Granted>,
     /// Its place in the order of grants.
@@ -244,7 +242,7 @@ fn claims(history: &History) -> Vec<Claim<'_>> {
             }
             _ => continue,
         };
-        claims.push(Claim { attempt, lock: LockId(0), asked: entry.at, granted, rank: Rank::UNGRANTED, name });
+        claims.push(Claim { attempt, lock: LockId(0), granted, rank: Rank::UNGRANTED, name });
     }
     // The sort keeps what one attempt noted in order, so that the first of each kind counts.
     claims.sort_by_key(|claim| claim.attempt);

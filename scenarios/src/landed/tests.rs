@@ -157,6 +157,9 @@ fn a_rate_hits_a_lease_on_the_server_and_a_promise_on_the_client() {
     let lapsed = "[client.A]\npolicy = \"naive\"\ndo = [\"acquire\", { sleep = \"20s\" }, \"release\"]\n";
     none_lands(lapsed, &[&rate("A", "12s")]);
     none_lands(&format!("ttl = \"none\"\n{A_WORKS_FOR_5_S}"), &[&rate("A", "2s")]);
+    let at_once = "[client.A]\ndo = [\"acquire\", \"release\"]\n";
+    assert!(lands(at_once, &at_point("clock-rate = { node = \"A\", ppm = 100 }", "granted", "1s")));
+    assert!(!lands(at_once, &at_point("clock-rate = { node = \"A\", ppm = 100 }", "released", "1s")));
 }
 
 #[test]

@@ -55,11 +55,14 @@ fn a_dropped_call_leaves_its_connection_usable_and_its_reply_is_ignored() {
         let raced = first(line.call(Ask::Put(1), secs(1)), host.sleep(ms(1))).await;
         assert!(matches!(raced, Either::Right(())));
         log.say(&host, line.call(Ask::Put(2), secs(1)).await);
-        // Nor does it time out later and close the connection.
-        host.sleep(secs(2)).await;
-        log.say(&host, get(&line).await);
+        // Nor does it time out later and close the connection: the server is paused by now.
+        until(&host, 150).await;
+        let raced = first(line.call(Ask::Put(3), secs(1)), host.sleep(ms(1))).await;
+        assert!(matches!(raced, Either::Right(())));
+        log.say(&host, line.call(Ask::Get, secs(9)).await);
     });
-    assert_eq!(world.words(), ["Ok(Kept(2))", "Ok(Kept(2))"]);
+    let world = world.fault(at(100), What::Pause(on(SERVER)), lasts(3_000));
+    assert_eq!(world.words(), ["Ok(Kept(2))", "Ok(Kept(3))"]);
 }
 
 #[test]

@@ -185,6 +185,29 @@ fn a_run_ends_at_its_horizon_and_at_its_budget() {
 }
 
 #[test]
+fn a_program_that_never_lets_time_pass_spends_the_budget() {
+    let calls = |host: Process, _: Log| async move {
+        let line = line(&host).await;
+        line.call(Ask::Get, ms(0)).await.expect_err("no time to answer");
+        while get(&line).await.is_err() {}
+    };
+    let listens = |host: Process, _: Log| async move {
+        let line = line(&host).await;
+        line.call(Ask::Get, ms(0)).await.expect_err("no time to answer");
+        while line.pushed().await.is_none() {}
+    };
+    let spawns = |host: Process, _: Log| async move {
+        loop {
+            host.spawn(host::Part::WORKER, async {}).await;
+        }
+    };
+    let alone = || World::new(Persistence::None);
+    for world in [alone().client(calls), alone().client(listens), alone().client(spawns)] {
+        assert_eq!(world.sim.run(Bounds { horizon: secs(60), events: 1_000 }).ending, Ending::Budget);
+    }
+}
+
+#[test]
 fn a_client_that_waits_for_nothing_is_stuck() {
     let world = World::new(Persistence::None).client(|_, _| std::future::pending());
     let (_, outcome) = world.run();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::probe::*;
-use host::{AttemptId, CallError, Calls, ConnectError, Connection, Cue, Host, Part, Point, Purpose, Stage, Task};
+use host::{AttemptId, Calls, ConnectError, Connection, Cue, Host, Part, Point, Purpose, Stage, Task};
 use sim::{Lasts, SimTask, What, When};
 
 /// Does something when it is dropped.
@@ -165,8 +165,8 @@ fn whatever_the_dead_try_has_no_effect() {
                 let zero = dead.random(Purpose::Recipe) == 0;
                 let (spawned, tells) = (dead.clone(), log.clone());
                 drop(dead.spawn(Part::WORKER, async move { tells.word(&spawned, "a task") }));
-                let called = poll_once(put(&line, 5)) == Poll::Ready(Err(CallError::Closed));
-                let pushed = poll_once(line.pushed()) == Poll::Ready(None);
+                let called = poll_once(put(&line, 5)).is_pending();
+                let pushed = poll_once(line.pushed()).is_pending();
                 let connected = poll_once(Calls::<Ask>::connect(&dead, server(), secs(1)));
                 let connected = matches!(connected, Poll::Ready(Err(ConnectError::TimedOut)));
                 let slept = poll_once(dead.sleep(ms(0))).is_pending();

@@ -97,7 +97,8 @@ impl<'h> Hold<'h> {
     }
 
     fn paused_at_deadline(&self, now: SimTime) -> Option<SimTime> {
-        let has_passed = !self.over && self.deadline <= now;
+        // Who notes something just then stands still afterwards, if at all.
+        let has_passed = !self.over && self.deadline < now;
         (has_passed && self.node().doing(self.deadline).stands_still()).then_some(self.deadline)
     }
 
@@ -161,6 +162,19 @@ mod tests {
         let at = breach(|story| {
             story.at(50).client(1).pauses();
             story.at(100).client(1).resumes();
+        });
+        assert_eq!(at, None);
+    }
+
+    #[test]
+    fn who_ends_with_the_deadline_may_stand_still_from_then_on() {
+        let at = breach(|story| {
+            story.at(100).client(1).ended().pauses();
+        });
+        assert_eq!(at, None);
+        let at = breach(|story| {
+            story.at(100).client(1).renewed(200).hangs();
+            story.at(150).client(1).resumes();
         });
         assert_eq!(at, None);
     }

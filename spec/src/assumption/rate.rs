@@ -1,17 +1,20 @@
 //! `rate-within-drift`: no lock server's clock runs faster against a holder's than the drift allowance
 //! covers.
 //!
-//! Broken if that happens while a lease is live: from the moment at which its client began to ask to
-//! the end of its promised window. The holder's clock is the monotonic one, on which it counts its
-//! lease: while that stands still, as in machine sleep, it is outrun by any that runs. The server's is
-//! whichever runs: it stands still only with the whole virtual machine. Every lock server counts,
-//! whether or not it granted: a renewal or a failover may bring the lease there.
+//! Broken if that happens while both count a lease: from the moment at which the server made the attempt
+//! the owner, until it names another, or until the promised window is over. (What a holder's clock misses
+//! before that only shortens its promise.) From its death on a server counts nothing, and true time stands
+//! in for its clock: by that it is kept away until the lease is over. The holder's clock is the monotonic one, on which it
+//! counts its lease: while that stands still, as in machine sleep, it is outrun by any that runs. The
+//! server's is whichever runs: it stands still only with the whole virtual machine.
+
+use std::collections::BTreeMap;
 
 use host::{NodeId, Ppm, SimTime};
 
 use super::ledger::earlier;
-use crate::grants::{Claim, ClaimId};
-use crate::history::{Note, Segment, Ticking};
+use crate::grants::ClaimId;
+use crate::history::{Activity, Note, Segment, Ticking};
 use crate::judge::Case;
 
 /// The first instant of a live lease at which a server's clock outran its holder's.
@@ -26,20 +29,56 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
         return None;
     }
     let mut first = None;
-    for (id, claim) in case.grants.claims() {
-        let Some((from, to)) = lease(case, id, claim) else { continue };
-        for server in servers() {
-            let own = clocks(&claim.attempt.client());
-            first = earlier(first, first_outrun(clocks(server), own, allowance, from, to));
-        }
+    for Counted { server, claim, from, to, died } in counted(case) {
+        let Some(end) = end_of_lease(case, claim) else { continue };
+        let own = clocks(&case.grants[claim].attempt.client());
+        let outrun = |server, from, to: SimTime| first_outrun(server, own, allowance, from, to.min(end));
+        first = earlier(first, outrun(clocks(&server), from, to.min(died)));
+        first = earlier(first, outrun(&TRUE_TIME, died, to));
     }
     first
 }
 
-/// How long a lease was live, if the claim had one: from the start, or by a renewal of what had none.
-fn lease(case: &Case<'_>, id: ClaimId, claim: &Claim<'_>) -> Option<(SimTime, SimTime)> {
-    let is_leased = claim.granted?.until.is_some() || is_renewed(case, id);
-    case.windows_of(id).last().filter(|_| is_leased).map(|window| (claim.asked, window.to))
+const TRUE_TIME: [Segment; 1] =
+    [Segment { since: SimTime::ZERO, mono: 0, boot: 0, wall: 0, rate: Ppm::ZERO, ticking: Ticking::All }];
+
+/// How long a lock server took a claim for the owner, and so counted its lease.
+struct Counted {
+    server: NodeId,
+    claim: ClaimId,
+    from: SimTime,
+    to: SimTime,
+    /// When the server died, since then; `NEVER` if it did not.
+    died: SimTime,
+}
+
+fn counted(case: &Case<'_>) -> Vec<Counted> {
+    let mut all: Vec<Counted> = Vec::new();
+    let mut latest = BTreeMap::new();
+    for (i, entry) in case.history.entries.iter().enumerate() {
+        let Note::Owner { authority, key, .. } = entry.note else { continue };
+        if let Some(last) = latest.remove(&(authority, key)) {
+            let last: &mut Counted = &mut all[last];
+            last.to = entry.at;
+        }
+        if let Some(claim) = case.grants.subject(i) {
+            latest.insert((authority, key), all.len());
+            let (from, to, died) = (entry.at, SimTime::NEVER, SimTime::NEVER);
+            all.push(Counted { server: authority, claim, from, to, died });
+        }
+    }
+    for counted in &mut all {
+        let mut activity = case.history.nodes[counted.server.index()].activity.iter();
+        let died = activity.find(|(at, doing)| *doing == Activity::Dead && counted.from <= *at);
+        counted.died = died.map_or(SimTime::NEVER, |(at, _)| *at);
+    }
+    all
+}
+
+/// When a claim's promise was over, if it had a lease: from the start, or by a renewal of what had none.
+fn end_of_lease(case: &Case<'_>, claim: ClaimId) -> Option<SimTime> {
+    let is_leased = case.grants[claim].granted?.until.is_some() || is_renewed(case, claim);
+    case.windows_of(claim).last().filter(|_| is_leased).map(|window| window.to)
 }
 
 fn is_renewed(case: &Case<'_>, claim: ClaimId) -> bool {
@@ -98,7 +137,7 @@ mod tests {
     fn nothing(_: &mut Story) {}
 
     #[test]
-    fn a_server_that_is_faster_than_the_allowance_breaks_it_from_the_asking_on() {
+    fn a_server_that_is_faster_than_the_allowance_breaks_it_from_the_grant_on() {
         assert_eq!(
             breach(
                 |story| {
@@ -209,6 +248,45 @@ mod tests {
         story.at(0).server(1).runs_at(500_000);
         story.at(10).client(1).asks("orders").owned_by(1).granted_for_good().renewed(100);
         assert_eq!(story.breach(RateWithinDrift), Some(ms(10)));
+    }
+
+    #[test]
+    fn the_rate_of_a_server_that_counts_no_lease_does_not_matter() {
+        let fast = |story: &mut Story| {
+            story.at(60).server(1).runs_at(50_000);
+        };
+        let dead = |story: &mut Story| {
+            story.at(20).server(1).dies();
+            story.at(30).server(1).restarts();
+            fast(story);
+        };
+        assert_eq!(breach(nothing, dead), None, "it has forgotten the lease");
+        let dead_while_the_holder_sleeps = |story: &mut Story| {
+            story.at(20).server(1).dies();
+            story.at(30).client(1).ticks(Ticking::AllButMonotonic);
+        };
+        assert_eq!(breach(nothing, dead_while_the_holder_sleeps), Some(ms(30)), "no delay is long enough for that");
+        let freed = |story: &mut Story| {
+            story.at(20).server(1).frees();
+            fast(story);
+        };
+        assert_eq!(breach(nothing, freed), None);
+        let mut story = Story::with_servers(2, 1);
+        story.declare(RateWithinDrift);
+        story.at(5).server(2).runs_at(50_000);
+        story.at(10).client(1).takes(100);
+        assert_eq!(story.breach(RateWithinDrift), None, "it was not asked");
+        story.at(50).client(1).owned_by(2);
+        assert_eq!(story.breach(RateWithinDrift), Some(ms(50)), "a renewal has brought the lease there");
+    }
+
+    #[test]
+    fn a_clock_that_lags_before_the_grant_only_shortens_the_promise() {
+        let mut story = Story::new();
+        story.declare(RateWithinDrift);
+        story.at(10).client(1).asks("orders").runs_at(-500_000);
+        story.at(20).client(1).runs_at(0).owned_by(1).granted(100);
+        assert_eq!(story.breach(RateWithinDrift), None);
     }
 
     #[test]
