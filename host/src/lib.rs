@@ -24,6 +24,7 @@
 //! | [`clock`] | a machine's clocks as straight pieces |
 //! | [`run`] | what processes were doing, how a run ended |
 //! | [`disk`] | what survives a crash |
+//! | [`shortage`] | what a machine may run out of |
 //! | [`digest`] | the stable fold behind every trace hash |
 
 pub mod clock;
@@ -36,6 +37,7 @@ pub mod program;
 pub mod ratio;
 pub mod run;
 pub mod service;
+pub mod shortage;
 pub mod span;
 pub mod time;
 
@@ -49,5 +51,6 @@ pub use program::{CallError, Calls, ConnectError, Connection, Cue, Host, Purpose
 pub use ratio::Ppm;
 pub use run::{Activity, Ending};
 pub use service::{Context, Domain, Effect, Never, Service};
+pub use shortage::{Shortage, Shortages};
 pub use span::Span;
 pub use time::{Deadline, Duration, MonoTime, SimTime, WallTime, nanos};

@@ -9,6 +9,7 @@ use core::fmt;
 use crate::digest::{Digest, Fold};
 use crate::disk::Disk;
 use crate::ids::{AttemptId, ConnId, NodeId, Operation, Origin, Point, TimerId};
+use crate::shortage::Shortages;
 use crate::time::{Deadline, MonoTime, WallTime};
 
 /// What a world is made of: the messages on its wires, the notes in its history, the records on its
@@ -20,6 +21,8 @@ pub trait Domain: Sized + 'static {
     type Note: Digest + 'static;
     /// Whatever a service writes to its disk.
     type Record: 'static;
+    /// Whatever a fault may do inside a service: forget a key, give up a session.
+    type Nudge: Clone + Digest + fmt::Debug + 'static;
 
     /// The name by which faults know this message; a reply is known by the request it answers.
     fn operation(message: &Self::Message) -> Operation;
@@ -45,6 +48,10 @@ pub trait Service<D: Domain> {
     /// A timer is due.
     fn on_timer(&mut self, cx: &mut Context<D>, timer: TimerId) {
         let _ = (cx, timer);
+    }
+    /// A fault acts inside the service. One that means nothing to it changes nothing.
+    fn on_nudge(&mut self, cx: &mut Context<D>, nudge: D::Nudge) {
+        let _ = (cx, nudge);
     }
     /// A connection was closed or reset by the other side.
     fn on_close(&mut self, cx: &mut Context<D>, conn: ConnId) {
@@ -82,6 +89,8 @@ pub struct Context<D: Domain> {
     pub attempt: Option<AttemptId>,
     /// The machine's disk.
     pub disk: Disk<D::Record>,
+    /// What the machine is short of.
+    pub shortages: Shortages,
     /// What the service wants done, in order.
     pub effects: Vec<Effect<D::Message, D::Note>>,
 }
@@ -90,7 +99,16 @@ impl<D: Domain> Context<D> {
     /// A context for stepping a service by hand, all clocks as given.
     #[must_use]
     pub fn at(node: NodeId, mono: MonoTime, wall: WallTime) -> Self {
-        Self { node, mono, boot: mono, wall, attempt: None, disk: Disk::default(), effects: Vec::new() }
+        Self {
+            node,
+            mono,
+            boot: mono,
+            wall,
+            attempt: None,
+            disk: Disk::default(),
+            shortages: Shortages::default(),
+            effects: Vec::new(),
+        }
     }
 
     /// Answers a request.

@@ -9,7 +9,7 @@ use std::fmt;
 use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
 use spec::{Note, Token};
 
-use crate::redis::{Command, Reply};
+use crate::redis::{Command, Key, Reply};
 use crate::resource::{Op, OpReply, Stored};
 use crate::script::points;
 
@@ -21,6 +21,7 @@ impl Domain for Locks {
     type Message = Message;
     type Note = Note;
     type Record = Record;
+    type Nudge = Nudge;
 
     fn operation(message: &Message) -> Operation {
         match message {
@@ -120,6 +121,15 @@ pub enum Record {
     /// The guarded resource: one object's new state.
     Stored(Stored),
 }
+
+/// Whatever a fault may do inside a service.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Nudge {
+    /// A Redis server evicts this key to make room, as one with an `allkeys-…` policy does.
+    Evict(Key),
+}
+
+digest_enum!(Nudge { 1 => Evict(key) });
 
 /// One line for a person.
 fn describe(note: &Note) -> String {

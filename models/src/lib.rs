@@ -25,7 +25,7 @@ pub mod script;
 mod testing;
 
 pub use client::play;
-pub use domain::{Locks, Message, Record};
+pub use domain::{Locks, Message, Nudge, Record};
 pub use recipe::{LockHost, Recipe};
 pub use redis::{RedisHost, SingleRedis};
 pub use resource::{Resource, ResourceHost};

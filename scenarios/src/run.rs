@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use host::{Ending, NodeId, SimTime};
+use models::Nudge;
 use sim::{Bounds, Fault, Outcome, Record, Strike};
 use spec::{Entry, History, Judgement, NodeHistory, Note, Property, Verdict, judge};
 
@@ -66,7 +67,7 @@ impl<'c> Player<'c> {
     /// Plays one seed with more faults than the cell has, at places for which scenario files have no
     /// word: before a node's nth step. Whether those landed is for the caller to judge.
     #[must_use]
-    pub fn play_with(&self, seed: u64, more: &[Fault]) -> Run {
+    pub fn play_with(&self, seed: u64, more: &[Fault<Nudge>]) -> Run {
         self.run(seed, false, more)
     }
 
@@ -96,7 +97,7 @@ impl<'c> Player<'c> {
         self.cell.faults.iter().map(|fault| fault.name.as_str())
     }
 
-    fn run(&self, seed: u64, recording: bool, more: &[Fault]) -> Run {
+    fn run(&self, seed: u64, recording: bool, more: &[Fault<Nudge>]) -> Run {
         let sim = self.world.build(seed, recording, more);
         let outcome = sim.run(Bounds { horizon: self.cell.horizon, events: EVENT_BUDGET });
         let steps = outcome.nodes.iter().map(|node| node.steps).collect();

@@ -7,13 +7,16 @@ use std::rc::Rc;
 
 use host::{NodeId, Server, Span};
 use models::resource::Resource;
-use models::{Locks, redis};
-use sim::{Entity, Fault, Lasts, Link, MessageMatch, NodeSpec, ServiceFactory, Sim, Target, What, When};
+use models::{Locks, Nudge, redis};
+use sim::{Entity, Lasts, Link, MessageMatch, NodeSpec, ServiceFactory, Sim, Target, When};
 use spec::{LockName, Rules};
 
 use crate::cell::{self, Cell, NodeRef};
 use crate::contender::{Bench, Contender};
 use crate::rules::rules;
+
+type Fault = sim::Fault<Nudge>;
+type What = sim::What<Nudge>;
 
 /// A cell, ready to be built again for every seed.
 pub(crate) struct World<'c> {

@@ -28,6 +28,7 @@ impl<D: Domain> Core<D> {
             Event::Arrive(id) => return self.admit_arrive(id),
             Event::Read(id) => return self.admit_read(id),
             Event::Timer(key) => return self.admit_timer(key),
+            Event::Nudge { strike, node, life } => return self.admit_nudge(strike, node, life),
             Event::Moment { trigger, reacher, counted } => {
                 self.events += 1;
                 self.moment(trigger, reacher, counted);
@@ -169,6 +170,19 @@ impl<D: Domain> Core<D> {
             }
         }
         Step::None
+    }
+
+    /// The thread that serves requests does it, when it is its turn.
+    fn admit_nudge(&mut self, strike: usize, node: NodeId, life: u32) -> Step<D::Message> {
+        let event = Event::Nudge { strike, node, life };
+        if !self.is_life(node, life)
+            || self.gate(node, Some(Part::REQUESTS), Waiting::OwnWork, event) != Gate::Go
+            || !self.is_life(node, life)
+        {
+            return Step::None;
+        }
+        self.events += 1;
+        Step::Nudge { node, strike }
     }
 
     /// The part of a client's process that waits for a timer. A service's timers are not held up by

@@ -39,7 +39,7 @@ pub(crate) struct Core<D: Domain> {
     pub(crate) timers: Timers,
     pub(crate) connections: Connections<D::Message>,
     pub(crate) links: Links<D::Message>,
-    pub(crate) faults: Faults,
+    pub(crate) faults: Faults<D::Nudge>,
     pub(crate) cues: Vec<CueState>,
     pub(crate) notes: Vec<Noted<D::Note>>,
     /// The attempt in whose scope code is being polled.

@@ -19,6 +19,8 @@ pub(crate) enum Event {
     Moment { trigger: usize, reacher: Option<NodeId>, counted: bool },
     /// A strike ends.
     StrikeEnds(usize),
+    /// A process attends to what a strike does inside it, if it is still that life.
+    Nudge { strike: usize, node: NodeId, life: u32 },
     /// A throttled process stops, or runs again.
     Throttle { strike: usize, stop: bool },
 }
@@ -51,6 +53,8 @@ pub(crate) enum Step<M> {
     Request { node: NodeId, attempt: Option<AttemptId>, from: Origin, message: M },
     /// A service learns that a connection is gone.
     Closed { node: NodeId, conn: ConnId },
+    /// A strike acts inside a service.
+    Nudge { node: NodeId, strike: usize },
     /// A service's timer is due.
     Timer { node: NodeId, timer: TimerId },
 }

@@ -13,9 +13,8 @@ use crate::stream::{Entity, Stream, StreamPurpose};
 use crate::triggers::Trigger;
 use crate::wire::Cut;
 
-#[derive(Default)]
-pub(crate) struct Faults {
-    pub(crate) plan: Vec<FaultState>,
+pub(crate) struct Faults<N> {
+    pub(crate) plan: Vec<FaultState<N>>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) strikes: Vec<Strike>,
     /// What each strike's end must know.
@@ -28,16 +27,31 @@ pub(crate) struct Faults {
     pub(crate) watches_steps: bool,
 }
 
-pub(crate) struct FaultState {
+pub(crate) struct FaultState<N> {
     entity: Entity,
-    pub(crate) what: What,
+    pub(crate) what: What<N>,
     pub(crate) when: When,
     pub(crate) lasts: Lasts,
     stream: Option<Box<Stream>>,
 }
 
-impl FaultState {
-    pub(crate) fn new(fault: Fault) -> Self {
+impl<N> Default for Faults<N> {
+    fn default() -> Self {
+        Self {
+            plan: Vec::new(),
+            triggers: Vec::new(),
+            strikes: Vec::new(),
+            details: Vec::new(),
+            matching: Vec::new(),
+            pending: 0,
+            watches_milestones: false,
+            watches_steps: false,
+        }
+    }
+}
+
+impl<N> FaultState<N> {
+    pub(crate) fn new(fault: Fault<N>) -> Self {
         let Fault { entity, what, when, lasts } = fault;
         Self { entity, what, when, lasts, stream: None }
     }
@@ -66,6 +80,9 @@ impl<D: Domain> Core<D> {
         let mut digest = Fold::new(fault as u64);
         what.name().digest(&mut digest);
         nodes.digest(&mut digest);
+        if let What::Nudge(_, nudge) = &what {
+            nudge.digest(&mut digest);
+        }
         self.faults.strikes.push(Strike { fault, from: self.now, until: None, nodes: nodes.clone(), met: 0 });
         self.faults.details.push(StrikeDetail { reacher, ..StrikeDetail::default() });
         let about = About { fault: Some(fault), ..About::default() };
@@ -86,11 +103,13 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    fn strike_node(&mut self, strike: usize, node: NodeId, what: &What) {
+    fn strike_node(&mut self, strike: usize, node: NodeId, what: &What<D::Nudge>) {
         let state = self.node(node);
         // Where nothing lives, nothing can be made to stand still, not even later.
         let grip = match what {
-            What::Pause(_) | What::Stall(..) | What::Throttle { .. } => state.alive.then_some(state.life),
+            What::Pause(_) | What::Stall(..) | What::Throttle { .. } | What::Nudge(..) => {
+                state.alive.then_some(state.life)
+            }
             What::MachineSleep(_) | What::VmStop(_) => state.is_powered().then_some(state.outages),
             _ => Some(0),
         };
@@ -124,6 +143,11 @@ impl<D: Domain> Core<D> {
                 state.rates.push((strike, *rate));
                 self.follow_rate(node);
             }
+            What::Shortage(_, of) => state.shortages.begin(*of),
+            What::Nudge(..) => {
+                let life = state.life;
+                self.queue.push(self.now, Event::Nudge { strike, node, life });
+            }
             What::Cut(..) | What::Slow(..) | What::Reset(..) | What::Drop(..) | What::Delay(..) => {}
         }
     }
@@ -135,7 +159,7 @@ impl<D: Domain> Core<D> {
         self.change_clock(node, |clock| clock.rate = rate);
     }
 
-    fn strike_links(&mut self, strike: usize, reacher: Option<NodeId>, what: &What) {
+    fn strike_links(&mut self, strike: usize, reacher: Option<NodeId>, what: &What<D::Nudge>) {
         match what {
             What::Cut(links, held) => {
                 let held = *held;
@@ -182,7 +206,7 @@ impl<D: Domain> Core<D> {
         self.undo_on_links(strike, &what);
     }
 
-    fn undo_at_node(&mut self, strike: usize, node: NodeId, grip: Option<u32>, what: &What) {
+    fn undo_at_node(&mut self, strike: usize, node: NodeId, grip: Option<u32>, what: &What<D::Nudge>) {
         let state = self.node(node);
         let same_life = grip == Some(state.life);
         let same_power = grip == Some(state.outages);
@@ -205,6 +229,7 @@ impl<D: Domain> Core<D> {
             What::Throttle { .. } if same_life && stands => {
                 self.change_standing(node, |standing| standing.paused -= 1);
             }
+            What::Shortage(_, of) => state.shortages.end(*of),
             What::ClockRate(..) => {
                 state.rates.retain(|(whose, _)| *whose != strike);
                 self.follow_rate(node);
@@ -213,7 +238,7 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    fn undo_on_links(&mut self, strike: usize, what: &What) {
+    fn undo_on_links(&mut self, strike: usize, what: &What<D::Nudge>) {
         match what {
             What::Cut(links, _) => {
                 let reacher = self.faults.details[strike].reacher;
@@ -248,6 +273,14 @@ impl<D: Domain> Core<D> {
         self.faults.details[strike].throttle_stands = stop;
         self.change_standing(node, |standing| if stop { standing.paused += 1 } else { standing.paused -= 1 });
         self.queue.push(self.now + wait, Event::Throttle { strike, stop: !stop });
+    }
+
+    /// What that strike does inside a service.
+    pub(crate) fn nudge(&self, strike: usize) -> D::Nudge {
+        match &self.faults.plan[self.faults.strikes[strike].fault].what {
+            What::Nudge(_, nudge) => nudge.clone(),
+            other => unreachable!("a {} nudges no service", other.name()),
+        }
     }
 
     /// Something could not be handed to a process that stands still or is dead: the strikes in force that

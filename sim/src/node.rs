@@ -1,6 +1,6 @@
 //! One machine with one process: what the kernel keeps of it.
 
-use host::{Activity, Disk, NodeId, Part, Ppm, Segment, SimTime, Ticking, TimerId};
+use host::{Activity, Disk, NodeId, Part, Ppm, Segment, Shortages, SimTime, Ticking, TimerId};
 
 use crate::event::{Event, Waiting};
 use crate::stream::{Entity, Stream};
@@ -109,6 +109,7 @@ pub(crate) struct Node<R> {
     /// The slots of a service's timers.
     pub(crate) timers: Vec<(TimerId, usize)>,
     pub(crate) disk: Disk<R>,
+    pub(crate) shortages: Shortages,
 }
 
 impl<R> Node<R> {
@@ -146,6 +147,7 @@ impl<R> Node<R> {
             random: [None, None],
             timers: Vec::new(),
             disk: Disk::default(),
+            shortages: Shortages::default(),
         }
     }
 

@@ -1,19 +1,20 @@
 //! What goes wrong, and when: plain data, resolved to nodes.
 //!
-//! A fault is one *what*, one *when*, and how long it lasts. It says nothing of locks.
+//! A fault is one *what*, one *when*, and how long it lasts. It says nothing of locks: what a fault does inside
+//! a service is a [nudge](host::Domain::Nudge), which only the service understands.
 
-use host::{Duration, NodeId, Operation, Part, Point, Ppm, Span};
+use host::{Duration, NodeId, Operation, Part, Point, Ppm, Shortage, Span};
 
 use crate::stream::Entity;
 
-/// One thing that goes wrong.
+/// One thing that goes wrong, in a world with such nudges.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct Fault<N> {
     /// Whose randomness it draws from; give faults of the same name in two worlds the same entity,
     /// and they draw the same.
     pub entity: Entity,
     /// What.
-    pub what: What,
+    pub what: What<N>,
     /// When it strikes.
     pub when: When,
     /// How long it lasts.
@@ -22,7 +23,7 @@ pub struct Fault {
 
 /// What goes wrong.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum What<N> {
     /// The process stands still (stop-the-world, `SIGSTOP`): clocks run on, messages queue in the
     /// socket, timers pass, nothing leaves.
     Pause(Vec<Target>),
@@ -51,6 +52,10 @@ pub enum What {
     StepClock(Vec<Target>, i64),
     /// All clocks of the machine run at this rate: a drift, or a slew while it lasts.
     ClockRate(Vec<Target>, Ppm),
+    /// The machine is short of something, and its service knows.
+    Shortage(Vec<Target>, Shortage),
+    /// Something happens inside a service, as soon as its process can attend to it. An instant.
+    Nudge(Vec<Target>, N),
     /// Nothing passes on these links.
     Cut(Vec<Link>, Held),
     /// Everything on these links takes longer.
@@ -63,7 +68,7 @@ pub enum What {
     Delay(MessageMatch, Span),
 }
 
-impl What {
+impl<N> What<N> {
     /// Its name in traces and scenario files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -77,6 +82,8 @@ impl What {
             Self::Throttle { .. } => "throttle",
             Self::StepClock(..) => "step-clock",
             Self::ClockRate(..) => "clock-rate",
+            Self::Shortage(..) => "shortage",
+            Self::Nudge(..) => "nudge",
             Self::Cut(..) => "cut",
             Self::Slow(..) => "slow",
             Self::Reset(_) => "reset",
@@ -94,7 +101,9 @@ impl What {
             | Self::Kill(targets)
             | Self::PowerOff(targets)
             | Self::StepClock(targets, _)
-            | Self::ClockRate(targets, _) => targets.clone(),
+            | Self::ClockRate(targets, _)
+            | Self::Shortage(targets, _)
+            | Self::Nudge(targets, _) => targets.clone(),
             Self::Stall(target, _) | Self::Throttle { target, .. } => vec![*target],
             Self::Cut(links, _) | Self::Slow(links, _) | Self::Reset(links) => {
                 links.iter().map(|link| link.from).collect()

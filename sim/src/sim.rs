@@ -88,7 +88,7 @@ impl<D: Domain> Sim<D> {
     }
 
     /// Adds a fault. Its index is its place in the order of these calls.
-    pub fn fault(&mut self, fault: Fault) {
+    pub fn fault(&mut self, fault: Fault<D::Nudge>) {
         self.core.borrow_mut().faults.plan.push(FaultState::new(fault));
     }
 
@@ -167,6 +167,10 @@ impl<D: Domain> Sim<D> {
                 self.step_service(node, attempt, |service, cx| service.on_message(cx, from, message));
             }
             Step::Closed { node, conn } => self.step_service(node, None, |service, cx| service.on_close(cx, conn)),
+            Step::Nudge { node, strike } => {
+                let nudge = self.core.borrow().nudge(strike);
+                self.step_service(node, None, |service, cx| service.on_nudge(cx, nudge));
+            }
             Step::Timer { node, timer } => self.step_service(node, None, |service, cx| service.on_timer(cx, timer)),
         }
     }
@@ -198,10 +202,10 @@ impl<D: Domain> Sim<D> {
             let mut core = self.core.borrow_mut();
             let now = core.now;
             let state = core.node_mut(node);
-            let (clock, disk) = (*state.clock(), std::mem::take(&mut state.disk));
+            let (clock, disk, shortages) = (*state.clock(), std::mem::take(&mut state.disk), state.shortages);
             let effects = std::mem::take(&mut self.spare_effects);
             let (mono, boot, wall) = (clock.mono_at(now), clock.boot_at(now), clock.wall_at(now));
-            (Context { node, mono, boot, wall, attempt, disk, effects }, state.life)
+            (Context { node, mono, boot, wall, attempt, disk, shortages, effects }, state.life)
         };
         react(service.as_mut(), &mut cx);
         let mut core = self.core.borrow_mut();

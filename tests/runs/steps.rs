@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use host::{Activity, NodeId, SimTime, Span};
+use models::Nudge;
 use scenarios::language::load;
 use scenarios::{Contender, Player, Run, Scenario};
 use sim::{Entity, Fault, Lasts, Target, What, When};
@@ -28,7 +29,7 @@ fn world(resource: &str) -> Scenario {
     load("steps.toml", &text, &[]).expect("it is a scenario")
 }
 
-fn at_step(node: NodeId, nth: u32, what: What, lasts: Lasts) -> Fault {
+fn at_step(node: NodeId, nth: u32, what: What<Nudge>, lasts: Lasts) -> Fault<Nudge> {
     Fault { entity: Entity::named("fault"), what, when: When::Step { node, nth }, lasts }
 }
 

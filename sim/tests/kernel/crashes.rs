@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{AttemptId, Calls, Connection, Either, Host, Part, Point, Task, first};
-use sim::{Lasts, RecordKind, What, When};
+use sim::{Lasts, RecordKind, When};
 
 /// Says a word into the history when it is dropped: an unlock in `Drop`.
 struct SaysAtTheEnd(Process);

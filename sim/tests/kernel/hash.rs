@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{Calls, Connection, Ending, Host, NodeId, Part, Point, Server};
-use sim::{Bounds, Held, Lasts, What};
+use sim::{Bounds, Held, Lasts};
 
 /// The hash of a world that is played without faults.
 fn hash(world: World) -> u64 {

@@ -7,7 +7,7 @@ use host::{
 };
 
 use crate::probe::*;
-use sim::{Direction, Held, Lasts, MessageMatch, RecordKind, Target, What};
+use sim::{Direction, Held, Lasts, MessageMatch, RecordKind, Target};
 
 #[test]
 fn a_call_times_out_at_the_client_alone_and_what_it_sent_may_still_arrive() {

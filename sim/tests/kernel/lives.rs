@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::probe::*;
 use host::{Activity, Calls, ConnectError, Connection, Ending, Host, Part, Task};
-use sim::{Held, Lasts, Target, What, When};
+use sim::{Held, Lasts, Target, When};
 
 fn kill() -> What {
     What::Kill(on(SERVER))

@@ -9,6 +9,7 @@ mod moments;
 mod probe;
 mod process_faults;
 mod running;
+mod service_faults;
 mod tasks;
 mod waiting;
 mod wire;

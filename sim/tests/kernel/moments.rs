@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{Calls, Cue, Ending, Host, NodeId, Point, Ppm, Stage, first};
-use sim::{Bounds, Held, Lasts, Sim, Target, What, When};
+use sim::{Bounds, Held, Lasts, Sim, Target, When};
 
 const HERE: Point = Point("here");
 

@@ -2,7 +2,8 @@
 //! alarms on every clock.
 
 use host::{
-    AttemptId, Context, Deadline, Digest, Domain, Fold, MonoTime, Operation, Origin, Point, Request, Service, TimerId,
+    AttemptId, Context, Deadline, Digest, Domain, Fold, MonoTime, Operation, Origin, Point, Request, Service, Shortage,
+    TimerId,
 };
 
 pub(crate) use crate::world::*;
@@ -84,6 +85,8 @@ pub(crate) enum Note {
     Started,
     /// A server learnt that a connection is gone.
     Closed,
+    /// A fault has changed what a server keeps.
+    Nudged(u64),
     /// A program says something.
     Said(&'static str),
     /// A tagged request left.
@@ -100,6 +103,7 @@ impl Digest for Note {
             Self::Started => (4, 0),
             Self::Closed => (5, 0),
             Self::Served => (6, 0),
+            Self::Nudged(value) => (7, *value),
         };
         fold.word(tag);
         fold.word(value);
@@ -110,6 +114,7 @@ impl Domain for Probe {
     type Message = Message;
     type Note = Note;
     type Record = u64;
+    type Nudge = Nudge;
 
     fn operation(message: &Message) -> Operation {
         Operation(match message {
@@ -135,6 +140,22 @@ impl Domain for Probe {
     }
     fn describe_note(note: &Note) -> String {
         format!("{note:?}")
+    }
+}
+
+/// What a fault may do inside the server: it forgets what it keeps, or keeps something else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nudge {
+    Forget,
+    Keep(u64),
+}
+
+impl Digest for Nudge {
+    fn digest(&self, fold: &mut Fold) {
+        match self {
+            Self::Forget => fold.word(0),
+            Self::Keep(value) => fold.word(1 + value),
+        }
     }
 }
 
@@ -176,9 +197,11 @@ impl Service<Probe> for Store {
     fn on_message(&mut self, cx: &mut Context<Probe>, from: Origin, message: Message) {
         let Message::Ask(ask) = message else { return };
         match ask {
+            // A full memory keeps nothing new; on a full disk, nothing is written.
+            Ask::Put(_) if cx.shortages.of(Shortage::Memory) => {}
             Ask::Put(value) => {
                 self.kept = value;
-                if self.persistence != Persistence::None {
+                if self.persistence != Persistence::None && !cx.shortages.of(Shortage::Disk) {
                     cx.disk.append(value);
                 }
                 if self.persistence == Persistence::Synced {
@@ -203,6 +226,13 @@ impl Service<Probe> for Store {
         }
         cx.reply(from, Kept(self.kept));
         cx.note(Note::Served);
+    }
+    fn on_nudge(&mut self, cx: &mut Context<Probe>, nudge: Nudge) {
+        self.kept = match nudge {
+            Nudge::Forget => 0,
+            Nudge::Keep(value) => value,
+        };
+        cx.note(Note::Nudged(self.kept));
     }
     fn on_timer(&mut self, cx: &mut Context<Probe>, timer: TimerId) {
         cx.note(Note::Fired(timer.0));

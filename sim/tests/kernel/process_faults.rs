@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{Activity, Calls, Connection, Either, Host, Part, Point, Span, first};
-use sim::{Entity, Fault, Lasts, Target, What, When};
+use sim::{Entity, Fault, Lasts, Target, When};
 
 /// Asks once a second, four times, and logs when each answer came.
 async fn asks(host: Process, log: Log) {

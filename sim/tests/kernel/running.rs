@@ -3,7 +3,7 @@
 use host::{Calls, Connection, Domain as _, Ending, Host, NodeId, Ppm, Purpose, Server, Span, Stage};
 
 use crate::probe::*;
-use sim::{Bounds, Lasts, RecordKind, Sim, What, When};
+use sim::{Bounds, Lasts, RecordKind, Sim, When};
 
 #[test]
 fn a_step_moves_wall_timers_and_a_rate_moves_all_and_neither_outlives_the_fault() {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::probe::*;
 use host::{AttemptId, Calls, ConnectError, Connection, Cue, Host, Part, Point, Purpose, Stage, Task};
-use sim::{Lasts, SimTask, What, When};
+use sim::{Lasts, SimTask, When};
 
 /// Does something when it is dropped.
 struct AtTheEnd<F: FnMut()>(F);

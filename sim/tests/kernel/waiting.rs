@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{Calls, Connection, Cue, Duration, Either, Host, Part, Point, Ppm, Stage, Task, first};
-use sim::{Held, Lasts, RecordKind, Target, What, When};
+use sim::{Held, Lasts, RecordKind, Target, When};
 
 /// Until so many true ms. (As a moment it is in the queue from the start, before all that a run brings.)
 fn until_ms(millis: u64) -> Lasts {

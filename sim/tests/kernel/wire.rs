@@ -2,7 +2,7 @@
 
 use crate::probe::*;
 use host::{Connection, Host, NodeId, Span, first};
-use sim::{Direction, Held, Lasts, MessageMatch, Target, What, When};
+use sim::{Direction, Held, Lasts, MessageMatch, Target, When};
 
 /// A world whose client puts 1, 2, … at these milliseconds, without waiting, over a link that takes 10 ms;
 /// and then closes.

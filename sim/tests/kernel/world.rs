@@ -6,12 +6,13 @@ use std::future::Future;
 use std::rc::Rc;
 
 use host::{CallError, Calls, Connection, Duration, Host, MonoTime, NodeId, Ppm, Server, SimTime, Span, WallTime};
-use sim::{Bounds, Entity, Fault, Lasts, NodeSpec, Outcome, Sim, SimConnection, SimHost, Target, What, When};
+use sim::{Bounds, Entity, Fault, Lasts, NodeSpec, Outcome, Sim, SimConnection, SimHost, Target, When};
 
-use crate::probe::{Ask, Kept, Note, Persistence, Probe, Store};
+use crate::probe::{Ask, Kept, Note, Nudge, Persistence, Probe, Store};
 
 pub(crate) type Process = SimHost<Probe>;
 pub(crate) type Line = SimConnection<Probe, Ask>;
+pub(crate) type What = sim::What<Nudge>;
 pub(crate) const SERVER: NodeId = NodeId::new(0);
 pub(crate) const CLIENT: NodeId = NodeId::new(1);
 pub(crate) const OTHER: NodeId = NodeId::new(2);

@@ -1,0 +1,105 @@
+//! Faults inside a service: what it is made to forget, and what its machine is short of.
+
+use crate::probe::*;
+use host::{Connection, Shortage};
+use sim::{Lasts, RecordKind};
+
+/// Puts 7 at once, and asks every second, four times.
+async fn puts_and_asks(host: Process, log: Log) {
+    let line = line(&host).await;
+    let _ = put(&line, 7).await;
+    for round in 1..=4 {
+        until(&host, 1_000 * round).await;
+        log.say(&host, line.call(Ask::Get, secs(20)).await.map(|kept| kept.0));
+    }
+}
+
+fn forget() -> What {
+    What::Nudge(on(SERVER), Nudge::Forget)
+}
+
+#[test]
+fn a_nudge_acts_inside_a_service() {
+    for (on_off, expected) in [(false, ["Ok(7)"; 4]), (true, ["Ok(7)", "Ok(0)", "Ok(0)", "Ok(0)"])] {
+        let world = World::new(Persistence::None).client(puts_and_asks);
+        let (log, outcome) = world.fault_if(on_off, at(1_500), forget(), Lasts::Instant).run();
+        assert_eq!(log.words(), expected);
+        assert_eq!(times(&outcome, &Note::Nudged(0)), if on_off { vec![1_500] } else { vec![] });
+    }
+}
+
+#[test]
+fn a_nudge_waits_for_a_process_that_stands_still_and_for_a_request_thread_that_hangs() {
+    for what in [What::Pause(on(SERVER)), What::Stall(sim::Target::Node(SERVER), host::Part::REQUESTS)] {
+        let world = World::new(Persistence::None).client(puts_and_asks).fault(at(1_200), what, lasts(3_000));
+        let (log, outcome) = world.fault(at(1_500), forget(), Lasts::Instant).run();
+        assert_eq!(times(&outcome, &Note::Nudged(0)), [4_200]);
+        // What waited in the socket came after.
+        assert_eq!(log.words(), ["Ok(7)", "Ok(0)", "Ok(0)", "Ok(0)"]);
+    }
+}
+
+#[test]
+fn a_nudge_means_nothing_to_the_dead_nor_to_their_next_life() {
+    let world = World::new(Persistence::Synced).client(puts_and_asks);
+    let world = world.fault(at(1_200), What::Kill(on(SERVER)), lasts(1_000));
+    let (_, outcome) = world.fault(at(1_500), forget(), Lasts::Instant).run();
+    assert_eq!(times(&outcome, &Note::Nudged(0)), []);
+    // It stood still when it was nudged, and died before it could attend to it.
+    let world = World::new(Persistence::Synced).client(puts_and_asks);
+    let world = world.fault(at(1_200), What::Pause(on(SERVER)), lasts(3_000));
+    let world = world.fault(at(1_500), forget(), Lasts::Instant);
+    let (_, outcome) = world.fault(at(1_800), What::Kill(on(SERVER)), lasts(500)).run();
+    assert_eq!(times(&outcome, &Note::Nudged(0)), []);
+}
+
+#[test]
+fn what_a_nudge_says_is_in_the_hash() {
+    let hash = |value| {
+        let nudge = What::Nudge(on(SERVER), Nudge::Keep(value));
+        // Nobody is there to note it.
+        let world =
+            World::new(Persistence::None).client(|host, _| async move { host::Host::sleep(&host, secs(2)).await });
+        let world = world.fault(at(100), What::Kill(on(SERVER)), Lasts::ToTheEnd);
+        let (_, outcome) = world.fault(at(200), nudge, Lasts::Instant).run();
+        assert!(outcome.records.iter().any(|record| record.kind == RecordKind::Fault && record.text == "nudge"));
+        outcome.hash
+    };
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+}
+
+#[test]
+fn a_machine_may_be_short_of_memory_for_a_while() {
+    for (on_off, expected) in [(false, [1, 2, 3]), (true, [1, 1, 3])] {
+        let world = World::new(Persistence::None).client(|host, log| async move {
+            let line = line(&host).await;
+            for value in 1..=3 {
+                until(&host, 1_000 * value).await;
+                log.say(&host, put(&line, value).await.map(|kept| kept.0));
+            }
+        });
+        let what = What::Shortage(on(SERVER), Shortage::Memory);
+        let words = world.fault_if(on_off, at(1_500), what, lasts(1_000)).words();
+        assert_eq!(words, expected.map(|value| format!("Ok({value})")));
+    }
+}
+
+#[test]
+fn a_shortage_is_of_one_thing_on_one_machine_and_outlives_its_process() {
+    for (node, what, after_the_kill) in
+        [(SERVER, Shortage::Disk, "Ok(0)"), (SERVER, Shortage::Memory, "Ok(0)"), (CLIENT, Shortage::Disk, "Ok(7)")]
+    {
+        let world = World::new(Persistence::Synced).client(|host, log| async move {
+            until(&host, 500).await;
+            let _ = put(&line(&host).await, 7).await;
+            until(&host, 2_000).await;
+            log.say(&host, get(&line(&host).await).await.map(|kept| kept.0));
+        });
+        let world = world.fault(at(100), What::Shortage(on(node), what), Lasts::ToTheEnd);
+        // A new process finds its machine as short as the old one did.
+        let world = world.fault(at(300), What::Kill(on(SERVER)), lasts(50));
+        let world = world.fault(at(1_000), What::Kill(on(SERVER)), lasts(50));
+        assert_eq!(world.words(), [after_the_kill]);
+    }
+}
