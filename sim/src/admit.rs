@@ -98,6 +98,7 @@ impl<D: Domain> Core<D> {
             return self.lose(id);
         }
         self.events += 1;
+        self.messages += u64::from(self.packet(id).kind.carries_data());
         self.trace_packet(id, node, to, RecordKind::Leave);
         let packet = self.packet(id);
         if let (PacketKind::Request, Some(message), Some(attempt)) = (packet.kind, &packet.message, packet.attempt)

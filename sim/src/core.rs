@@ -51,6 +51,7 @@ pub(crate) struct Core<D: Domain> {
     pub(crate) unfinished_clients: u32,
     pub(crate) events: u64,
     pub(crate) application_events: u64,
+    pub(crate) messages: u64,
     pub(crate) ignored_dead_effects: u32,
     /// The run has ended: nothing that is torn down has an effect or is counted.
     pub(crate) over: bool,
@@ -60,7 +61,8 @@ pub(crate) struct Core<D: Domain> {
 
 #[derive(Default, Debug)]
 pub(crate) struct CueState {
-    pub(crate) come: bool,
+    /// When it came, if it has.
+    pub(crate) come: Option<SimTime>,
     pub(crate) waiters: Vec<TaskId>,
 }
 
@@ -93,6 +95,7 @@ impl<D: Domain> Core<D> {
             unfinished_clients: 0,
             events: 0,
             application_events: 0,
+            messages: 0,
             ignored_dead_effects: 0,
             over: false,
             hash: Fold::new(seed),
@@ -181,10 +184,10 @@ impl<D: Domain> Core<D> {
         }
         let current = self.tasks.current();
         let state = &mut self.cues[usize::from(cue.0)];
-        if !state.come {
+        if state.come.is_none() {
             state.waiters.push(current);
         }
-        state.come
+        state.come.is_some()
     }
 
     pub(crate) fn client_finished(&mut self, node: NodeId) {

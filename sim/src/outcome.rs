@@ -22,6 +22,12 @@ pub struct Outcome<N> {
     /// How many messages were handed to a program or a service, and how many sleeps ended: what other
     /// simulators count as an event.
     pub application_events: u64,
+    /// How many requests, replies and pushed messages left a machine; whether they arrived is another matter.
+    pub messages: u64,
+    /// How often services had their disks synced.
+    pub syncs: u64,
+    /// For each cue, in the order in which they were added, when it came, if it did.
+    pub cues: Vec<Option<SimTime>>,
     /// How often the code of a dead process tried to have an effect and was ignored.
     pub ignored_dead_effects: u32,
     /// Every event, if the run was recorded.

@@ -314,6 +314,7 @@ impl<D: Domain> Sim<D> {
     fn outcome(self, ending: Ending) -> Outcome<D::Note> {
         let mut core = self.core.borrow_mut();
         let hash = core.final_hash(ending);
+        let syncs = core.nodes.iter().map(|node| node.disk.syncs()).sum();
         let nodes = core.nodes.drain(..).map(|node| NodeOutcome {
             name: node.name,
             clocks: node.clocks,
@@ -330,6 +331,9 @@ impl<D: Domain> Sim<D> {
             hash,
             events: core.events,
             application_events: core.application_events,
+            messages: core.messages,
+            syncs,
+            cues: core.cues.iter().map(|cue| cue.come).collect(),
             ignored_dead_effects: core.ignored_dead_effects,
             records: core.records.take().unwrap_or_default(),
         }

@@ -121,8 +121,9 @@ impl<D: Domain> Core<D> {
             Action::Strike(fault) => self.strike(fault, reacher),
             Action::End(fault) => self.end_all(fault),
             Action::Cue(cue) => {
+                let now = self.now;
                 let state = &mut self.cues[usize::from(cue.0)];
-                state.come = true;
+                state.come.get_or_insert(now);
                 let waiters = std::mem::take(&mut state.waiters);
                 self.tasks.wake_all(waiters);
             }
