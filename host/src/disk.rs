@@ -53,6 +53,7 @@ impl<R> Disk<R> {
     }
 
     /// How often the machine was made to wait for its disk: by [`sync`](Self::sync) or [`replace`](Self::replace).
+    /// (What is being synced when power fails is kept: either may happen.)
     #[must_use]
     pub const fn syncs(&self) -> u64 {
         self.syncs

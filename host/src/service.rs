@@ -49,6 +49,10 @@ pub trait Service<D: Domain> {
     fn on_timer(&mut self, cx: &mut Context<D>, timer: TimerId) {
         let _ = (cx, timer);
     }
+    /// The process has been asked to end. What it wants done in this step is still done.
+    fn on_stop(&mut self, cx: &mut Context<D>) {
+        let _ = cx;
+    }
     /// A fault acts inside the service. One that means nothing to it changes nothing.
     fn on_nudge(&mut self, cx: &mut Context<D>, nudge: D::Nudge) {
         let _ = (cx, nudge);

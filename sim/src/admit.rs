@@ -6,6 +6,7 @@ use crate::connections::Side;
 use crate::core::{About, Core};
 use crate::event::{Event, PacketId, Step, TimerKey, Waiting};
 use crate::links::PacketKind;
+use crate::node::Role;
 use crate::outcome::RecordKind;
 use crate::timers::TimerPurpose;
 
@@ -28,7 +29,26 @@ impl<D: Domain> Core<D> {
             Event::Arrive(id) => return self.admit_arrive(id),
             Event::Read(id) => return self.admit_read(id),
             Event::Timer(key) => return self.admit_timer(key),
-            Event::Nudge { strike, node, life } => return self.admit_nudge(strike, node, life),
+            Event::Nudge { strike, node, life } => {
+                if self.is_attended_to(node, life, event) {
+                    return Step::Nudge { node, strike };
+                }
+            }
+            Event::Stop { node, life } => {
+                if self.is_attended_to(node, life, event) {
+                    return Step::Stop { node };
+                }
+            }
+            Event::Exit { node, life } => {
+                if self.is_attended_to(node, life, event) {
+                    self.exit(node);
+                }
+            }
+            Event::Synced { node, life } => {
+                if self.is_life(node, life) {
+                    self.end_stall(node, Part::REQUESTS);
+                }
+            }
             Event::Moment { trigger, reacher, counted } => {
                 self.events += 1;
                 self.moment(trigger, reacher, counted);
@@ -173,17 +193,18 @@ impl<D: Domain> Core<D> {
         Step::None
     }
 
-    /// The thread that serves requests does it, when it is its turn.
-    fn admit_nudge(&mut self, strike: usize, node: NodeId, life: u32) -> Step<D::Message> {
-        let event = Event::Nudge { strike, node, life };
-        if !self.is_life(node, life)
-            || self.gate(node, Some(Part::REQUESTS), Waiting::OwnWork, event) != Gate::Go
-            || !self.is_life(node, life)
-        {
-            return Step::None;
-        }
-        self.events += 1;
-        Step::Nudge { node, strike }
+    /// Whether that life of the process attends to this now: its acting part does, when it is its turn.
+    fn is_attended_to(&mut self, node: NodeId, life: u32, event: Event) -> bool {
+        let part = match self.node(node).role {
+            Role::Client => Part::WORKER,
+            Role::Service { .. } => Part::REQUESTS,
+        };
+        let attends = self.is_life(node, life)
+            && self.gate(node, Some(part), Waiting::OwnWork, event) == Gate::Go
+            // A fault may have struck before this step.
+            && self.is_life(node, life);
+        self.events += u64::from(attends);
+        attends
     }
 
     /// The part of a client's process that waits for a timer. A service's timers are not held up by

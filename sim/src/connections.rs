@@ -61,6 +61,8 @@ pub(crate) struct Connection<M> {
     /// How opening it went, once that is known.
     opened: Option<Result<(), ConnectError>>,
     connect_timer: Option<usize>,
+    /// The side that has been made to forget it while the other was not.
+    pub(crate) half_open: Option<Side>,
 }
 
 impl<M> Connection<M> {
@@ -85,6 +87,7 @@ impl<D: Domain> Core<D> {
             waiters: Vec::new(),
             opened: None,
             connect_timer: Some(timer),
+            half_open: None,
         });
         let attempt = self.scope;
         self.decide(Packet::bare(conn, Side::Client, PacketKind::Connect, life, attempt));
@@ -214,6 +217,10 @@ impl<D: Domain> Core<D> {
             if packet.kind == PacketKind::Accept || packet.kind.carries_data() {
                 self.send_from_machine(conn, receiver, PacketKind::Reset);
             }
+            return Step::None;
+        }
+        if !end.open && packet.kind.carries_data() && self.connections.all[conn].half_open == Some(receiver) {
+            self.send_from_machine(conn, receiver, PacketKind::Reset);
             return Step::None;
         }
         match receiver {

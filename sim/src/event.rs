@@ -21,6 +21,12 @@ pub(crate) enum Event {
     StrikeEnds(usize),
     /// A process attends to what a strike does inside it, if it is still that life.
     Nudge { strike: usize, node: NodeId, life: u32 },
+    /// A process attends to the wish that it end, if it is still that life.
+    Stop { node: NodeId, life: u32 },
+    /// It has ended its tasks and sent what it had decided to: it ends.
+    Exit { node: NodeId, life: u32 },
+    /// A slow sync is done.
+    Synced { node: NodeId, life: u32 },
     /// A throttled process stops, or runs again.
     Throttle { strike: usize, stop: bool },
 }
@@ -53,6 +59,8 @@ pub(crate) enum Step<M> {
     Request { node: NodeId, attempt: Option<AttemptId>, from: Origin, message: M },
     /// A service learns that a connection is gone.
     Closed { node: NodeId, conn: ConnId },
+    /// A process ends its tasks.
+    Stop { node: NodeId },
     /// A strike acts inside a service.
     Nudge { node: NodeId, strike: usize },
     /// A service's timer is due.

@@ -1,6 +1,6 @@
 //! What a fault does when it strikes, and what its end undoes.
 
-use host::{Digest, Domain, Duration, Fold, NodeId, Span};
+use host::{Digest, Domain, Duration, Fold, NodeId, Part, Span};
 
 use crate::connections::Side;
 use crate::core::{About, Core};
@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::links::{PacketKind, Slow};
 use crate::matching::Matching;
 use crate::outcome::{RecordKind, Strike};
-use crate::plan::{Fault, Lasts, Link, What, When};
+use crate::plan::{Fault, Lasts, Link, Target, What, When};
 use crate::stream::{Entity, Stream, StreamPurpose};
 use crate::triggers::Trigger;
 use crate::wire::Cut;
@@ -126,6 +126,13 @@ impl<D: Domain> Core<D> {
                 state.down += 1;
                 self.kill(node);
             }
+            What::Shutdown(_) => {
+                state.down += 1;
+                let (life, alive) = (state.life, state.alive);
+                if alive {
+                    self.queue.push(self.now, Event::Stop { node, life });
+                }
+            }
             What::PowerOff(_) => {
                 state.down += 1;
                 state.unpowered += 1;
@@ -144,11 +151,17 @@ impl<D: Domain> Core<D> {
                 self.follow_rate(node);
             }
             What::Shortage(_, of) => state.shortages.begin(*of),
+            What::SlowDisk(_, by) => state.slow_disk.push((strike, *by)),
             What::Nudge(..) => {
                 let life = state.life;
                 self.queue.push(self.now, Event::Nudge { strike, node, life });
             }
-            What::Cut(..) | What::Slow(..) | What::Reset(..) | What::Drop(..) | What::Delay(..) => {}
+            What::Cut(..)
+            | What::Slow(..)
+            | What::Reset(..)
+            | What::HalfOpen { .. }
+            | What::Drop(..)
+            | What::Delay(..) => {}
         }
     }
 
@@ -172,6 +185,12 @@ impl<D: Domain> Core<D> {
             What::Reset(links) => {
                 let links: Vec<_> = resolved(links, reacher).collect();
                 self.reset_connections(strike, &links);
+            }
+            What::HalfOpen { forgets, believes } => {
+                let nodes = |targets: &[Target]| -> Vec<NodeId> {
+                    targets.iter().filter_map(|target| target.node(reacher)).collect()
+                };
+                self.half_open(strike, &nodes(forgets), &nodes(believes));
             }
             What::Drop(_) | What::Delay(..) => self.faults.matching.push(Matching { strike, seen: 0 }),
             _ => {}
@@ -216,7 +235,7 @@ impl<D: Domain> Core<D> {
             What::Pause(_) if same_life => self.change_standing(node, |standing| standing.paused -= 1),
             What::MachineSleep(_) if same_power => self.change_standing(node, |standing| standing.asleep -= 1),
             What::VmStop(_) if same_power => self.change_standing(node, |standing| standing.stopped -= 1),
-            What::Kill(_) => {
+            What::Kill(_) | What::Shutdown(_) => {
                 state.down -= 1;
                 self.revive(node);
             }
@@ -230,6 +249,7 @@ impl<D: Domain> Core<D> {
                 self.change_standing(node, |standing| standing.paused -= 1);
             }
             What::Shortage(_, of) => state.shortages.end(*of),
+            What::SlowDisk(..) => state.slow_disk.retain(|(whose, _)| *whose != strike),
             What::ClockRate(..) => {
                 state.rates.retain(|(whose, _)| *whose != strike);
                 self.follow_rate(node);
@@ -318,6 +338,39 @@ impl<D: Domain> Core<D> {
                 self.faults.strikes[strike].met += 1;
                 for side in [Side::Client, Side::Server] {
                     self.send_from_machine(conn, side, PacketKind::Reset);
+                }
+            }
+        }
+    }
+}
+
+impl<D: Domain> Core<D> {
+    /// A service has synced its disk in this step: while the disk is slow, its request thread waits, and what
+    /// it has decided in the step with it.
+    pub(crate) fn wait_for_disk(&mut self, node: NodeId) {
+        let mut wait = Duration::ZERO;
+        for (strike, by) in self.node(node).slow_disk.clone() {
+            self.faults.strikes[strike].met += 1;
+            wait += self.draw_for_strike(strike, &by);
+        }
+        if !wait.is_zero() {
+            let life = self.node(node).life;
+            self.begin_stall(node, Part::REQUESTS);
+            self.node_mut(node).busy_until = self.now + wait;
+            self.queue.push(self.now + wait, Event::Synced { node, life });
+        }
+    }
+
+    fn half_open(&mut self, strike: usize, forgets: &[NodeId], believes: &[NodeId]) {
+        for conn in 0..self.connections.all.len() {
+            for side in [Side::Client, Side::Server] {
+                let (believer, forgetter) = self.route(conn, side.other());
+                let [one, other] = &self.connections.all[conn].ends;
+                if one.open && other.open && forgets.contains(&forgetter) && believes.contains(&believer) {
+                    self.faults.strikes[strike].met += 1;
+                    self.connections.all[conn].half_open = Some(side);
+                    self.send_from_machine(conn, side.other(), PacketKind::Reset);
+                    break;
                 }
             }
         }

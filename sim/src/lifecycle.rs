@@ -1,6 +1,6 @@
 //! A process stands still, runs on, dies, starts again; and what waits for it meanwhile.
 
-use host::{Domain, NodeId, Part, Segment};
+use host::{Domain, NodeId, Part, Segment, SimTime};
 
 use crate::connections::Side;
 use crate::core::{About, Core};
@@ -78,16 +78,27 @@ impl<D: Domain> Core<D> {
         }
     }
 
+    /// The process ends by itself: it closes its connections behind what it sent. If nothing keeps it down any
+    /// more, it starts again at once.
+    pub(crate) fn exit(&mut self, node: NodeId) {
+        self.end_process(node, PacketKind::Close);
+        self.revive(node);
+    }
+
     /// The process dies. It is marked dead first; its futures are dropped afterwards, so that
     /// whatever their `Drop` code does has no effect. Its connections are reset behind what it sent.
     pub(crate) fn kill(&mut self, node: NodeId) {
+        self.end_process(node, PacketKind::Reset);
+    }
+
+    fn end_process(&mut self, node: NodeId, farewell: PacketKind) {
         if self.end_life(node) {
             for conn in 0..self.connections.all.len() {
                 for side in [Side::Client, Side::Server] {
                     let end = &mut self.connections.all[conn].ends[side as usize];
                     if end.node == node && end.open {
                         end.open = false;
-                        self.send_from_machine(conn, side, PacketKind::Reset);
+                        self.send_from_machine(conn, side, farewell);
                     }
                 }
             }
@@ -117,6 +128,8 @@ impl<D: Domain> Core<D> {
         state.standing.paused = 0;
         state.stalled.clear();
         state.parked.clear();
+        // What it had still to send is lost.
+        state.busy_until = SimTime::ZERO;
         let waiting = std::mem::take(&mut state.waiting);
         // What the machine has not taken in yet is not the process's.
         let (of_machine, lost) = waiting.into_iter().partition::<Vec<_>, _>(HeldUp::is_of_the_machine);

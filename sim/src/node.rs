@@ -1,6 +1,6 @@
 //! One machine with one process: what the kernel keeps of it.
 
-use host::{Activity, Disk, NodeId, Part, Ppm, Segment, Shortages, SimTime, Ticking, TimerId};
+use host::{Activity, Disk, NodeId, Part, Ppm, Segment, Shortages, SimTime, Span, Ticking, TimerId};
 
 use crate::event::{Event, Waiting};
 use crate::stream::{Entity, Stream};
@@ -110,6 +110,8 @@ pub(crate) struct Node<R> {
     pub(crate) timers: Vec<(TimerId, usize)>,
     pub(crate) disk: Disk<R>,
     pub(crate) shortages: Shortages,
+    /// How long each sync takes, by the strikes that say so: together.
+    pub(crate) slow_disk: Vec<(usize, Span)>,
 }
 
 impl<R> Node<R> {
@@ -148,6 +150,7 @@ impl<R> Node<R> {
             timers: Vec::new(),
             disk: Disk::default(),
             shortages: Shortages::default(),
+            slow_disk: Vec::new(),
         }
     }
 

@@ -35,6 +35,10 @@ pub enum What<N> {
     /// The process dies; its connections are reset. It is restarted at the fault's end, from what its
     /// disk holds (the page cache survives), unless another fault keeps it dead or its machine asleep.
     Kill(Vec<Target>),
+    /// The process is asked to end, and does: as soon as it can attend to it, it ends its tasks (their `Drop`
+    /// code runs; a service is told), sends what it has decided to, and closes its connections. It is
+    /// restarted at the fault's end, as after a kill.
+    Shutdown(Vec<Target>),
     /// The machine loses power: silence, and what was not synced is lost. It is back at the fault's end.
     PowerOff(Vec<Target>),
     /// One part of a process hangs; the others live.
@@ -54,6 +58,8 @@ pub enum What<N> {
     ClockRate(Vec<Target>, Ppm),
     /// The machine is short of something, and its service knows.
     Shortage(Vec<Target>, Shortage),
+    /// Each sync to the disk of the machine takes so long, and the thread that serves requests waits for it.
+    SlowDisk(Vec<Target>, Span),
     /// Something happens inside a service, as soon as its process can attend to it. An instant.
     Nudge(Vec<Target>, N),
     /// Nothing passes on these links.
@@ -62,6 +68,14 @@ pub enum What<N> {
     Slow(Vec<Link>, Span),
     /// All connections over these links are reset. An instant.
     Reset(Vec<Link>),
+    /// Connections between the one and the other are reset for the one alone: the other takes them to be alive,
+    /// until it sends something and is told. An instant.
+    HalfOpen {
+        /// Who loses them.
+        forgets: Vec<Target>,
+        /// Who does not hear of it.
+        believes: Vec<Target>,
+    },
     /// Matching messages are lost, and with each its direction of the connection.
     Drop(MessageMatch),
     /// Matching messages take longer, and what follows them on their connection waits.
@@ -77,16 +91,19 @@ impl<N> What<N> {
             Self::MachineSleep(_) => "machine-sleep",
             Self::VmStop(_) => "vm-stop",
             Self::Kill(_) => "kill",
+            Self::Shutdown(_) => "shutdown",
             Self::PowerOff(_) => "power-off",
             Self::Stall(..) => "stall",
             Self::Throttle { .. } => "throttle",
             Self::StepClock(..) => "step-clock",
             Self::ClockRate(..) => "clock-rate",
             Self::Shortage(..) => "shortage",
+            Self::SlowDisk(..) => "slow-disk",
             Self::Nudge(..) => "nudge",
             Self::Cut(..) => "cut",
             Self::Slow(..) => "slow",
             Self::Reset(_) => "reset",
+            Self::HalfOpen { .. } => "half-open",
             Self::Drop(_) => "drop",
             Self::Delay(..) => "delay",
         }
@@ -99,10 +116,13 @@ impl<N> What<N> {
             | Self::MachineSleep(targets)
             | Self::VmStop(targets)
             | Self::Kill(targets)
+            | Self::Shutdown(targets)
             | Self::PowerOff(targets)
             | Self::StepClock(targets, _)
             | Self::ClockRate(targets, _)
             | Self::Shortage(targets, _)
+            | Self::SlowDisk(targets, _)
+            | Self::HalfOpen { forgets: targets, .. }
             | Self::Nudge(targets, _) => targets.clone(),
             Self::Stall(target, _) | Self::Throttle { target, .. } => vec![*target],
             Self::Cut(links, _) | Self::Slow(links, _) | Self::Reset(links) => {
@@ -124,6 +144,7 @@ impl<N> What<N> {
                 | Self::MachineSleep(_)
                 | Self::VmStop(_)
                 | Self::Kill(_)
+                | Self::Shutdown(_)
                 | Self::PowerOff(_)
                 | Self::Stall(..)
                 | Self::Throttle { .. }

@@ -10,7 +10,7 @@ use std::task::{Context as TaskContext, Waker};
 use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, SimTime, Span};
 
 use crate::core::Core;
-use crate::event::Step;
+use crate::event::{Event, Step};
 use crate::faults::FaultState;
 use crate::node::{Node, NodeSpec, Role};
 use crate::outcome::{NodeOutcome, Outcome};
@@ -167,6 +167,7 @@ impl<D: Domain> Sim<D> {
                 self.step_service(node, attempt, |service, cx| service.on_message(cx, from, message));
             }
             Step::Closed { node, conn } => self.step_service(node, None, |service, cx| service.on_close(cx, conn)),
+            Step::Stop { node } => self.stop(node),
             Step::Nudge { node, strike } => {
                 let nudge = self.core.borrow().nudge(strike);
                 self.step_service(node, None, |service, cx| service.on_nudge(cx, nudge));
@@ -190,6 +191,23 @@ impl<D: Domain> Sim<D> {
         }
     }
 
+    /// A process ends its tasks, in the order in which they were spawned, or a service is told to come to its
+    /// end; then it ends, once what it has decided has left.
+    fn stop(&mut self, node: NodeId) {
+        match &self.programs[node.index()] {
+            Program::Client(_) => {
+                while let Some(id) = self.next_of(node) {
+                    self.drop_task(id);
+                }
+            }
+            Program::Service(_) => self.step_service(node, None, |service, cx| service.on_stop(cx)),
+        }
+        let mut core = self.core.borrow_mut();
+        let state = core.node(node);
+        let (life, at) = (state.life, state.busy_until.max(core.now));
+        core.queue.push(at, Event::Exit { node, life });
+    }
+
     /// One step of a service: it reacts, and then its effects happen, as long as it lives.
     fn step_service(
         &mut self,
@@ -207,8 +225,12 @@ impl<D: Domain> Sim<D> {
             let (mono, boot, wall) = (clock.mono_at(now), clock.boot_at(now), clock.wall_at(now));
             (Context { node, mono, boot, wall, attempt, disk, shortages, effects }, state.life)
         };
+        let synced = cx.disk.syncs();
         react(service.as_mut(), &mut cx);
         let mut core = self.core.borrow_mut();
+        if cx.disk.syncs() > synced {
+            core.wait_for_disk(node);
+        }
         core.node_mut(node).disk = cx.disk;
         for effect in cx.effects.drain(..) {
             // An effect may be a milestone at which the service is killed: the rest never happens.
@@ -286,14 +308,14 @@ impl<D: Domain> Sim<D> {
         let dying = std::mem::take(&mut self.core.borrow_mut().dying);
         for node in dying {
             self.services[node.index()] = None;
-            while let Some(id) = self.next_of_the_dead(node) {
+            while let Some(id) = self.next_of(node) {
                 self.drop_task(id);
             }
         }
     }
 
-    fn next_of_the_dead(&self, node: NodeId) -> Option<TaskId> {
-        self.core.borrow_mut().tasks.next_of_the_dead(node)
+    fn next_of(&self, node: NodeId) -> Option<TaskId> {
+        self.core.borrow_mut().tasks.next_of(node)
     }
 
     /// Drops a task's future. Its `Drop` code is the task's: it runs in the scope of the task's attempt.

@@ -105,8 +105,8 @@ impl Tasks {
         None
     }
 
-    /// A task of a dead process whose future is not dropped yet, in the order in which they were spawned.
-    pub(crate) fn next_of_the_dead(&mut self, node: NodeId) -> Option<TaskId> {
+    /// A task of a process that ends whose future is not dropped yet, in the order in which they were spawned.
+    pub(crate) fn next_of(&mut self, node: NodeId) -> Option<TaskId> {
         let tasks = self.slots.iter().enumerate().filter(|(_, task)| task.occupied && task.node == node);
         let (slot, _) = tasks.min_by_key(|(_, task)| task.serial)?;
         self.slots[slot].live = false;

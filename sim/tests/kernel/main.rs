@@ -3,6 +3,7 @@
 
 mod counts;
 mod crashes;
+mod half_open;
 mod hash;
 mod links;
 mod lives;
@@ -11,6 +12,7 @@ mod probe;
 mod process_faults;
 mod running;
 mod service_faults;
+mod shutdown;
 mod tasks;
 mod waiting;
 mod wire;

@@ -85,6 +85,8 @@ pub(crate) enum Note {
     Started,
     /// A server learnt that a connection is gone.
     Closed,
+    /// A server has been asked to end.
+    Stopping,
     /// A fault has changed what a server keeps.
     Nudged(u64),
     /// A program says something.
@@ -104,6 +106,7 @@ impl Digest for Note {
             Self::Closed => (5, 0),
             Self::Served => (6, 0),
             Self::Nudged(value) => (7, *value),
+            Self::Stopping => (8, 0),
         };
         fold.word(tag);
         fold.word(value);
@@ -226,6 +229,11 @@ impl Service<Probe> for Store {
         }
         cx.reply(from, Kept(self.kept));
         cx.note(Note::Served);
+    }
+    /// It writes what it keeps to its disk.
+    fn on_stop(&mut self, cx: &mut Context<Probe>) {
+        cx.disk.replace(self.kept);
+        cx.note(Note::Stopping);
     }
     fn on_nudge(&mut self, cx: &mut Context<Probe>, nudge: Nudge) {
         self.kept = match nudge {

@@ -103,3 +103,51 @@ fn a_shortage_is_of_one_thing_on_one_machine_and_outlives_its_process() {
         assert_eq!(world.words(), [after_the_kill]);
     }
 }
+
+#[test]
+fn a_slow_disk_keeps_the_request_thread_waiting_for_each_sync() {
+    let slow = || What::SlowDisk(on(SERVER), host::Span::Fixed(ms(500)));
+    for (persistence, on_off, expected) in [
+        (Persistence::Synced, true, [1_502, 1_502, 4_002]),
+        (Persistence::Synced, false, [1_002, 1_102, 4_002]),
+        // Nothing waits for a disk that is not synced.
+        (Persistence::Written, true, [1_002, 1_102, 4_002]),
+    ] {
+        let world = World::new(persistence).client(|host, log| async move {
+            let line = line(&host).await;
+            until(&host, 1_000).await;
+            let _ = line.call(Ask::Put(7), secs(5)).await;
+            log.word(&host, "put");
+            until(&host, 4_000).await;
+            let _ = put(&line, 8).await;
+            log.word(&host, "put");
+        });
+        let world = world.client(|host, log| async move {
+            let line = line(&host).await;
+            until(&host, 1_100).await;
+            let _ = get(&line).await;
+            log.word(&host, "got");
+        });
+        let (log, outcome) = world.fault_if(on_off, at(500), slow(), lasts(3_000)).run();
+        assert_eq!(log.lines().iter().map(|line| line.0).collect::<Vec<_>>(), expected);
+        let syncs = u32::from(persistence == Persistence::Synced);
+        assert_eq!(outcome.strikes.first().map(|strike| strike.met), on_off.then_some(syncs));
+        // Its timers run on.
+        assert_eq!(fired(&outcome, 1), None, "the run is over before");
+    }
+}
+
+#[test]
+fn a_slow_sync_that_death_cuts_short_is_over() {
+    let world = World::new(Persistence::Synced).client(|host, log| async move {
+        let first = line(&host).await;
+        until(&host, 1_000).await;
+        log.say(&host, first.call(Ask::Put(7), secs(9)).await.map(|kept| kept.0));
+        until(&host, 3_000).await;
+        log.say(&host, get(&line(&host).await).await.map(|kept| kept.0));
+        until(&host, 9_000).await;
+    });
+    let world = world.fault(at(0), What::SlowDisk(on(SERVER), host::Span::Fixed(secs(5))), Lasts::ToTheEnd);
+    let (log, _) = world.fault(at(1_500), What::Kill(on(SERVER)), lasts(500)).run();
+    assert_eq!(log.lines(), [(1_501, "Err(Closed)".to_owned()), (3_004, "Ok(7)".to_owned())]);
+}
