@@ -43,6 +43,8 @@ impl Domain for Locks {
         match note {
             Note::Owner { attempt, .. } => attempt.map(|attempt| (attempt, points::OWNER)),
             Note::Wrote { attempt, .. } => attempt.map(|attempt| (attempt, points::WRITE_APPLIED)),
+            Note::Marked { attempt, .. } => attempt.map(|attempt| (attempt, points::MARKED)),
+            Note::Passed { attempt, .. } => attempt.map(|attempt| (attempt, points::CHECK_PASSED)),
             Note::Refused { attempt, .. } => attempt.map(|attempt| (attempt, points::REFUSED)),
             _ => None,
         }
@@ -167,6 +169,10 @@ fn describe(note: &Note) -> String {
                 None => "blind".to_owned(),
             };
             format!("{object} v{} is overwritten by {}, {based_on}", replaced.0, Whom(*attempt))
+        }
+        Note::Marked { attempt, object, .. } => format!("{object} is marked by {}", Whom(*attempt)),
+        Note::Passed { attempt, op, object } => {
+            format!("operation {} of {} on {object} passes the check", op.0, Whom(*attempt))
         }
         Note::Refused { attempt, op, object } => {
             format!("operation {} of {} on {object} is refused", op.0, Whom(*attempt))

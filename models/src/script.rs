@@ -125,6 +125,12 @@ pub mod points {
     pub const ABOUT_TO_WRITE: Point = Point("about-to-write");
     /// The resource accepts its write (the client does not know yet).
     pub const WRITE_APPLIED: Point = Point("write-applied");
+    /// After the last check before a mark, and before the mark is sent.
+    pub const ABOUT_TO_MARK: Point = Point("about-to-mark");
+    /// The resource accepts its mark (the client does not know yet).
+    pub const MARKED: Point = Point("marked");
+    /// The resource's check lets one of its operations pass, which will be carried out later.
+    pub const CHECK_PASSED: Point = Point("check-passed");
     /// The resource refuses one of its operations (the client does not know yet).
     pub const REFUSED: Point = Point("refused");
     /// It is about to extend its lease.
@@ -157,6 +163,9 @@ pub mod points {
         READ_DONE,
         ABOUT_TO_WRITE,
         WRITE_APPLIED,
+        ABOUT_TO_MARK,
+        MARKED,
+        CHECK_PASSED,
         REFUSED,
         RENEWING,
         RENEWED,

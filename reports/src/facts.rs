@@ -117,6 +117,7 @@ pub(crate) struct Operation<'h> {
 pub(crate) enum Answer {
     Read(Version),
     Wrote { based_on: Option<Version>, replaced: Version },
+    Marked,
     Refused,
 }
 
@@ -129,6 +130,7 @@ impl<'h> Operation<'h> {
             Note::Wrote { attempt, op, object, based_on, replaced } => {
                 (attempt, op, object, Answer::Wrote { based_on: *based_on, replaced: *replaced })
             }
+            Note::Marked { attempt, op, object } => (attempt, op, object, Answer::Marked),
             Note::Refused { attempt, op, object } => (attempt, op, object, Answer::Refused),
             _ => return None,
         };
@@ -171,6 +173,7 @@ impl<'h> Operation<'h> {
         match self.answer {
             Answer::Read(_) => "read",
             Answer::Wrote { .. } => "write",
+            Answer::Marked => "mark",
             Answer::Refused => "operation",
         }
     }

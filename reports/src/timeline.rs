@@ -163,6 +163,10 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
             let (who, op, old) = (of(attempt), op.0, replaced.0);
             format!("{who} writes `{object}` (op {op}): v{old} to v{}, {based}", old.saturating_add(1))
         }
+        Note::Marked { attempt, op, object } => format!("{} marks `{object}` (op {})", of(attempt), op.0),
+        Note::Passed { attempt, op, object } => {
+            format!("{} passes the check of `{object}` (op {})", of(attempt), op.0)
+        }
         Note::Refused { attempt, op, object } => format!("{} is refused `{object}` (op {})", of(attempt), op.0),
     }
 }

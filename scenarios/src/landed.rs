@@ -213,6 +213,8 @@ impl Stays<'_> {
             Note::Owner { authority, key, attempt } => self.take_owner(at, *authority, *key, *attempt),
             Note::Read { attempt: Some(attempt), .. }
             | Note::Wrote { attempt: Some(attempt), .. }
+            | Note::Marked { attempt: Some(attempt), .. }
+            | Note::Passed { attempt: Some(attempt), .. }
             | Note::Refused { attempt: Some(attempt), .. } => self.with(*attempt, |stay| stay.serve(node, at)),
             _ => {}
         }

@@ -91,7 +91,7 @@ impl Authorities {
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
 /// | lock service | `Owner`, `Extended` |
-/// | guarded resource | `Read`, `Wrote`, `Refused` |
+/// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
     /// The client begins to ask for the lock.
@@ -218,6 +218,24 @@ pub enum Note {
         /// The version that it replaced.
         replaced: Version,
     },
+    /// The resource accepted a mark: from here on it knows of this attempt, though nothing was read or written.
+    Marked {
+        /// By this attempt; `None`: by somebody outside any attempt.
+        attempt: Option<AttemptId>,
+        /// Which of its operations.
+        op: OpId,
+        /// On this object.
+        object: ObjectName,
+    },
+    /// The resource's check let an operation pass that will be carried out later. It has had no effect yet.
+    Passed {
+        /// Of this attempt; `None`: of somebody outside any attempt.
+        attempt: Option<AttemptId>,
+        /// Which of its operations.
+        op: OpId,
+        /// On this object.
+        object: ObjectName,
+    },
     /// The resource refused an operation.
     Refused {
         /// Of this attempt; `None`: of somebody outside any attempt.
@@ -248,6 +266,8 @@ digest_enum!(Note {
     15 => Read { attempt, op, object, version },
     16 => Wrote { attempt, op, object, based_on, replaced },
     17 => Refused { attempt, op, object },
+    40 => Marked { attempt, op, object },
+    41 => Passed { attempt, op, object },
 });
 
 macro_rules! digest_newtype {
@@ -283,6 +303,8 @@ impl Note {
             Self::Owner { attempt, .. }
             | Self::Read { attempt, .. }
             | Self::Wrote { attempt, .. }
+            | Self::Marked { attempt, .. }
+            | Self::Passed { attempt, .. }
             | Self::Refused { attempt, .. } => *attempt,
         }
     }

@@ -285,6 +285,16 @@ impl Teller<'_> {
         self.note(Note::Wrote { attempt, op, object, based_on, replaced })
     }
 
+    pub(crate) fn marked(self) -> Self {
+        let (attempt, op, object) = (self.client.map(|_| self.attempt()), self.op(), self.object.into());
+        self.note(Note::Marked { attempt, op, object })
+    }
+
+    pub(crate) fn passed(self) -> Self {
+        let (attempt, op, object) = (self.client.map(|_| self.attempt()), self.op(), self.object.into());
+        self.note(Note::Passed { attempt, op, object })
+    }
+
     pub(crate) fn refused(self) -> Self {
         let (attempt, op, object) = (self.client.map(|_| self.attempt()), self.op(), self.object.into());
         self.note(Note::Refused { attempt, op, object })

@@ -50,7 +50,7 @@ impl<'a> Deed<'a> {
         let object = self.operation.object;
         let deed = match self.operation.answer {
             Answer::Read(version) => format!("answered {whose} with version {} of `{object}`{way}", version.0),
-            Answer::Wrote { .. } => format!("accepted {whose}{way}"),
+            Answer::Wrote { .. } | Answer::Marked => format!("accepted {whose}{way}"),
             Answer::Refused => format!("refused {whose}{way}"),
         };
         format!("At {at}{lateness} the {resource} resource {deed}{}{}", self.before(), self.replaced())

@@ -49,6 +49,8 @@ impl Uses {
             points::CHECKED => self.acquire && (self.check || self.resource()),
             points::ABOUT_TO_READ | points::READ_DONE => self.read,
             points::ABOUT_TO_WRITE | points::WRITE_APPLIED => self.write,
+            // No step marks, and every check acts at once.
+            points::ABOUT_TO_MARK | points::MARKED | points::CHECK_PASSED => false,
             points::REFUSED => self.resource() && guard.is_none_or(Guard::checks_tokens),
             points::RENEWING | points::RENEWED | points::RENEWAL_FAILED | points::TOLD_OF_LOSS => self.renews(lock),
             points::RELEASING | points::RELEASED | points::RELEASE_REFUSED => self.releases(),

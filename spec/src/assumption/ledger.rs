@@ -38,7 +38,9 @@ fn first_breach(case: &Case<'_>, assumption: Assumption) -> Option<SimTime> {
 }
 
 fn resource_was_reached(case: &Case<'_>) -> bool {
-    let is_operation = |note: &Note| matches!(note, Note::Read { .. } | Note::Wrote { .. } | Note::Refused { .. });
+    let is_operation = |note: &Note| {
+        matches!(note, Note::Read { .. } | Note::Wrote { .. } | Note::Marked { .. } | Note::Refused { .. })
+    };
     case.history.entries.iter().any(|entry| is_operation(&entry.note))
 }
 

@@ -1,10 +1,14 @@
-//! **effect-order**: over accepted operations, reads included, in the order in which they were
+//! **effect-order**: over accepted operations, reads and marks included, in the order in which they were
 //! applied, the grant index never falls.
 //!
 //! The order is that of grant points, not of tokens: tokens are under test. It is kept for each lock,
 //! over all objects that its holders touch. A claim that was never granted ranks below every grant,
 //! so its operation breaks the property once any grant has had an effect. An observer, that is
 //! somebody who acts outside any attempt or never asks for a lock, stands outside the history.
+//!
+//! A mark counts as an operation although it changes no data: by it a holder tells the resource that
+//! nothing older may follow, and an older holder's that is accepted later takes the place of the newer.
+//! An operation that a check let pass counts when it is carried out, not before.
 //!
 //! Operations that were applied after a newer grant merely *existed*, whether or not it has had an
 //! effect, are counted apart and break nothing by that alone.
@@ -24,7 +28,7 @@ pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence
     let mut highest: Vec<Option<Applied>> = vec![None; case.grants.locks()];
     let mut broken = None;
     for (i, entry) in case.history.entries.iter().enumerate() {
-        let (Note::Read { .. } | Note::Wrote { .. }) = entry.note else { continue };
+        let (Note::Read { .. } | Note::Wrote { .. } | Note::Marked { .. }) = entry.note else { continue };
         measures.effects += 1;
         let Some(claim) = case.grants.subject(i) else { continue };
         let (rank, lock) = (case.grants[claim].rank, case.grants[claim].lock);
@@ -94,6 +98,35 @@ mod tests {
         story.at(110).client(2).takes(200).read(0);
         story.at(120).client(1).read(0);
         assert_eq!(story.broken(EffectOrder).at, ms(120));
+    }
+
+    #[test]
+    fn marks_count_on_either_side() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(110).client(2).takes(200).marked();
+        story.at(120).client(1).read(0);
+        assert_eq!(story.broken(EffectOrder).at, ms(120));
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(110).client(2).takes(200).read(0);
+        story.at(120).client(1).marked();
+        assert_eq!(story.broken(EffectOrder).at, ms(120));
+    }
+
+    #[test]
+    fn what_a_check_let_pass_counts_when_it_is_carried_out() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(110).client(2).takes(200).passed();
+        story.at(120).client(1).read(0);
+        story.holds(EffectOrder);
+        story.at(130).client(2).wrote(None, 0);
+        story.at(140).client(1).passed();
+        story.holds(EffectOrder);
+        assert_eq!(story.judged().measures.effects, 2);
+        story.at(150).client(1).wrote(None, 1);
+        assert_eq!(story.broken(EffectOrder).at, ms(150));
     }
 
     #[test]
