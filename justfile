@@ -22,6 +22,6 @@ scenario *ARGS:
 determinism:
     .ci/determinism
 
-# Seeds a second and ns an event, as ratios to a plain loop
+# Our kernel, madsim and a plain loop on one workload, as ratios; seeds of gc-pause a second
 bench:
-    cargo bench
+    RUSTFLAGS="--cfg madsim" cargo bench -p fencepost-madsim
