@@ -2,8 +2,8 @@
 //! What one writes on a first afternoon: `SET NX PX`, plain `DEL`, a deadline counted from the answer.
 
 use fencepost::redis::{Command, Reply, Value};
-use fencepost::{Acquired, Authorities, Bench, Connection, Duration, Lease, Property, Purpose, Recipe, RedisHost};
-use fencepost::{Release, Trial};
+use fencepost::{Acquired, Authorities, Bench, Connection, Duration, Lease, LockName, Property, Purpose, Recipe};
+use fencepost::{RedisHost, Release, Trial};
 
 #[derive(Clone)]
 struct MyLock(Bench);
@@ -20,10 +20,10 @@ impl MyLock {
 impl<H: RedisHost> Recipe<H> for MyLock {
     type Proof = ();
 
-    async fn acquire(&self, host: &H) -> Acquired<()> {
+    async fn acquire(&self, host: &H, lock: LockName) -> Acquired<()> {
         let value = Value::from(host.random(Purpose::Recipe).to_string().as_bytes());
         let px = Some(TTL.as_millis() as i64);
-        match self.ask(host, Command::Set { key: self.0.lock, value, nx: true, px }).await {
+        match self.ask(host, Command::Set { key: lock, value, nx: true, px }).await {
             Some(Reply::Ok) => {
                 let counted = Authorities::one(self.0.redis[0].node());
                 Acquired::Granted(Lease { proof: (), token: None, until: Some(host.monotonic() + TTL), counted })
@@ -33,8 +33,8 @@ impl<H: RedisHost> Recipe<H> for MyLock {
         }
     }
 
-    async fn release(&self, host: &H, _: &Lease<()>) -> Release {
-        match self.ask(host, Command::Del { key: self.0.lock }).await {
+    async fn release(&self, host: &H, lock: LockName, _: &Lease<()>) -> Release {
+        match self.ask(host, Command::Del { key: lock }).await {
             Some(Reply::Int(1)) => Release::Confirmed,
             _ => Release::Refused,
         }

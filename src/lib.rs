@@ -23,5 +23,5 @@ pub use models::recipe::{Acquired, Lease, LockHost, Recipe, Release, Renewal};
 pub use models::redis::{self, RedisHost};
 pub use models::resource::Op;
 pub use scenarios::{Bench, LabHost};
-pub use spec::{Authorities, Property, Token};
+pub use spec::{Authorities, LockName, Property, Token};
 pub use trial::{CellVerdict, Trial, TrialError, TrialVerdict};

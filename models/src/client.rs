@@ -9,15 +9,19 @@
 //! * Every try to acquire is an attempt of its own. One that failed is tried again like one that was
 //!   denied. The limit `wait` is on the client's monotonic clock; a try that could not begin within it
 //!   is not waited for.
-//! * All that follows a grant is done in the name of that attempt, to the end of the round. A client
-//!   that goes on after its release holds nothing: its check fails, unless it never looks.
-//! * A lock that is acquired again while it is held is not re-entrant: the client forgets what it held.
+//! * A client may hold several locks, each under a handle of its own. All that follows a grant is done in
+//!   the name of that attempt, until it is given back and another is held again; when nothing is held,
+//!   in the name of the last that was, to the end of the round. A look at the clock looks at all that is
+//!   held; a client that goes on after its last release holds nothing: its check fails, unless it never
+//!   looks.
+//! * A handle for which a lock is acquired again forgets what it held: that is not re-entrant.
 //! * What comes before the first grant of a round is done outside any attempt, without a check.
-//! * A round that a step ends early gives back what is held. One that plays to its end does not: a
+//! * A round that a step ends early gives back what is held, the last first. One that plays to its end does not: a
 //!   script that has no `release` leaves the lease to run out.
 //!
 //! It is not a lock library: it has no opinion on how often to retry or when to give up.
 
+mod claims;
 mod section;
 
 use std::collections::BTreeMap;
@@ -30,17 +34,18 @@ use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 use crate::link::Link;
 use crate::recipe::{Acquired, LockHost, Recipe};
 use crate::resource::{Op, OpReply, ResourceHost};
-use crate::script::{Rounds, Script, Step, points};
+use crate::script::{Handle, Rounds, Script, Step, points};
+use claims::Claims;
 use section::Section;
 
 /// One life of a client, from the start of its process to the end of its script.
-pub async fn play<H, L>(host: H, recipe: L, lock: LockName, resource: Server<Op>, script: Rc<Script>)
+pub async fn play<H, L>(host: H, recipe: L, resource: Server<Op>, script: Rc<Script>)
 where
     H: ResourceHost + Stage,
     L: Recipe<H>,
 {
     let resource = Link::new(resource, script.call_timeout);
-    let client = Client { host, recipe, lock, resource, script };
+    let client = Client { host, recipe, resource, script };
     let host = &client.host;
     host.point(points::STARTED).await;
     // If it cannot connect now, the first call tries again.
@@ -61,7 +66,6 @@ where
 struct Client<H: ResourceHost, L> {
     host: H,
     recipe: L,
-    lock: LockName,
     resource: Link<H, Op>,
     script: Rc<Script>,
 }
@@ -81,48 +85,40 @@ struct Over;
 /// One pass through the script.
 struct Round<'a, H: ResourceHost, L: Recipe<H>> {
     client: &'a Client<H, L>,
-    /// What is held.
-    section: Option<Section<H, L>>,
-    /// In whose name operations are sent: the last attempt that was granted, also after its release.
-    claim: Option<Claim>,
-    /// How many operations were sent in its name.
-    operations: u32,
+    /// What was granted.
+    claims: Claims<H, L>,
+    /// How many operations were sent outside any attempt.
+    unclaimed: u32,
     /// The version of each object as it was last read, or made by a write based on one that was.
     versions: BTreeMap<ObjectName, Version>,
 }
 
-#[derive(Clone, Copy)]
-struct Claim {
-    attempt: AttemptId,
-    token: Option<Token>,
-}
-
 impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     const fn new(client: &'a Client<H, L>) -> Self {
-        Self { client, section: None, claim: None, operations: 0, versions: BTreeMap::new() }
+        Self { client, claims: Claims::NONE, unclaimed: 0, versions: BTreeMap::new() }
     }
 
     async fn play(mut self) {
-        let client = self.client;
-        let outcome = self.steps(&client.script.steps).await;
-        let Some(section) = self.section else { return };
-        let attempt = section.attempt();
-        let conclude = async {
-            match outcome {
-                Ok(()) => section.end(&client.host).await,
-                Err(Over) => {
-                    let _ = section.release(&client.host, &client.recipe).await;
+        let Client { host, recipe, script, .. } = self.client;
+        let outcome = self.steps(&script.steps).await;
+        while let Some(section) = self.claims.take_last() {
+            let conclude = async {
+                match outcome {
+                    Ok(()) => section.end(host).await,
+                    Err(Over) => {
+                        let _ = section.release(host, recipe).await;
+                    }
                 }
-            }
-        };
-        client.host.attempt(attempt, conclude).await;
+            };
+            host.attempt(section.attempt(), conclude).await;
+        }
     }
 
     async fn steps(&mut self, steps: &[Step]) -> Result<(), Over> {
         let host = &self.client.host;
         for step in steps {
-            match self.claim {
-                Some(claim) => host.attempt(claim.attempt, self.step(step)).await?,
+            match self.claims.in_whose_name(step) {
+                Some(attempt) => host.attempt(attempt, self.step(step)).await?,
                 None => self.step(step).await?,
             }
         }
@@ -132,10 +128,10 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     async fn step(&mut self, step: &Step) -> Result<(), Over> {
         let host = &self.client.host;
         match step {
-            Step::Acquire { wait } => self.acquire(*wait).await,
+            Step::Acquire { lock, handle, wait } => self.acquire(*lock, *handle, *wait).await,
             Step::Check => self.check().await,
-            Step::Extend { by } => self.extend(*by).await,
-            Step::Release => self.release().await,
+            Step::Extend { handle, by } => self.extend(*handle, *by).await,
+            Step::Release { handle } => self.release(*handle).await,
             Step::Read { object } => self.read(object).await,
             Step::Write { object } => self.write(object).await,
             Step::Sleep(span) => {
@@ -160,19 +156,17 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         }
     }
 
-    async fn acquire(&mut self, wait: Option<Duration>) -> Result<(), Over> {
+    async fn acquire(&mut self, lock: LockName, handle: Handle, wait: Option<Duration>) -> Result<(), Over> {
         let host = &self.client.host;
-        if let Some(forgotten) = self.section.take() {
-            forgotten.end(host).await;
+        if let Some(forgotten) = self.claims.take(handle) {
+            host.attempt(forgotten.attempt(), forgotten.end(host)).await;
         }
         let began = host.monotonic();
         let mut retries = self.client.script.retry.times;
         loop {
             let attempt = host.open_attempt();
-            if let Some(section) = host.attempt(attempt, self.client.attempt(attempt)).await {
-                self.claim = Some(Claim { attempt, token: section.token() });
-                self.operations = 0;
-                self.section = Some(section);
+            if let Some(section) = host.attempt(attempt, self.client.attempt(lock, attempt)).await {
+                self.claims.add(handle, section);
                 return Ok(());
             }
             if retries == Some(0) {
@@ -187,27 +181,28 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         }
     }
 
-    /// The policy's look at the clock, and at what the renewal has to tell.
+    /// The policy's look at the clock, and at what the renewals have to tell. All that is held must be good.
     async fn check(&self) -> Result<(), Over> {
         let margin = match self.client.script.policy {
             Policy::Naive => return Ok(()),
             Policy::Checked => Duration::ZERO,
             Policy::Margin(margin) => margin,
         };
-        match &self.section {
-            Some(section) if section.is_lost() => {
-                section.learn_of_loss(&self.client.host).await;
-                Err(Over)
+        let host = &self.client.host;
+        for section in self.claims.held() {
+            if section.is_lost() {
+                section.learn_of_loss(host).await;
+                return Err(Over);
             }
-            Some(section) if section.has_left(&self.client.host, margin) => Ok(()),
-            // It has not asked for the lock.
-            None if self.claim.is_none() => Ok(()),
-            Some(_) | None => Err(Over),
+            if !section.has_left(host, margin) {
+                return Err(Over);
+            }
         }
+        if self.claims.are_all_given_back() { Err(Over) } else { Ok(()) }
     }
 
-    async fn extend(&self, by: Option<Duration>) -> Result<(), Over> {
-        let Some(section) = &self.section else { return Err(Over) };
+    async fn extend(&self, handle: Handle, by: Option<Duration>) -> Result<(), Over> {
+        let section = self.claims.get(handle).ok_or(Over)?;
         if section.renew(&self.client.host, &self.client.recipe, by).await {
             return Ok(());
         }
@@ -215,8 +210,8 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         Err(Over)
     }
 
-    async fn release(&mut self) -> Result<(), Over> {
-        let section = self.section.take().ok_or(Over)?;
+    async fn release(&mut self, handle: Handle) -> Result<(), Over> {
+        let section = self.claims.take(handle).ok_or(Over)?;
         if section.release(&self.client.host, &self.client.recipe).await { Ok(()) } else { Err(Over) }
     }
 
@@ -245,11 +240,18 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         let host = &self.client.host;
         self.client.resource.open(host).await.map_err(|_| Over)?;
         self.check().await?;
-        let op = OpId(self.operations);
-        self.operations += 1;
-        if let Some(Claim { attempt, .. }) = self.claim {
-            mark(host, Note::Checked { attempt, op }, points::CHECKED).await;
-        }
+        let op = match self.claims.current_mut() {
+            Some(claim) => {
+                let op = claim.next_operation();
+                mark(host, Note::Checked { attempt: claim.attempt, op }, points::CHECKED).await;
+                op
+            }
+            None => {
+                let op = OpId(self.unclaimed);
+                self.unclaimed += 1;
+                op
+            }
+        };
         host.point(about_to).await;
         Ok(op)
     }
@@ -262,14 +264,16 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     }
 
     fn token(&self) -> Option<Token> {
-        self.claim.and_then(|claim| claim.token)
+        self.claims.current().and_then(|claim| claim.token)
     }
 
-    /// To the deadline of what is held, which a renewal may move in the meantime.
+    /// To the first deadline of what is held, which a renewal may move in the meantime.
     async fn hold(&self) {
-        let Some(section) = &self.section else { return };
+        if self.claims.held().next().is_none() {
+            return;
+        }
         loop {
-            let Some(until) = section.until() else { return pending().await };
+            let Some(until) = self.claims.held().filter_map(Section::until).min() else { return pending().await };
             let left = until.left(self.client.host.monotonic());
             if left.is_zero() {
                 return;
@@ -281,12 +285,11 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
 
 impl<H: ResourceHost, L: Recipe<H>> Client<H, L> {
     /// One try to acquire, in the scope of its attempt.
-    async fn attempt(&self, attempt: AttemptId) -> Option<Section<H, L>> {
+    async fn attempt(&self, lock: LockName, attempt: AttemptId) -> Option<Section<H, L>> {
         let host = &self.host;
-        let lock = self.lock;
         mark(host, Note::Attempting { attempt, lock }, points::ATTEMPTING).await;
-        match self.recipe.acquire(host).await {
-            Acquired::Granted(lease) => return Some(Section::enter(host, &self.recipe, attempt, lease).await),
+        match self.recipe.acquire(host, lock).await {
+            Acquired::Granted(lease) => return Some(Section::enter(host, &self.recipe, lock, attempt, lease).await),
             Acquired::Denied => mark(host, Note::Denied { attempt }, points::DENIED).await,
             Acquired::Failed => mark(host, Note::Failed { attempt }, points::FAILED).await,
         }

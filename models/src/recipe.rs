@@ -6,6 +6,7 @@
 //! ```
 //! use host::Host;
 //! use models::recipe::{Acquired, Lease, Recipe, Release};
+//! use spec::LockName;
 //!
 //! /// A lock that everybody gets.
 //! #[derive(Clone)]
@@ -14,25 +15,26 @@
 //! impl<H: Host> Recipe<H> for Generous {
 //!     type Proof = ();
 //!
-//!     async fn acquire(&self, _: &H) -> Acquired<()> {
+//!     async fn acquire(&self, _: &H, _: LockName) -> Acquired<()> {
 //!         Acquired::Granted(Lease::until_released(()))
 //!     }
 //!
-//!     async fn release(&self, _: &H, _: &Lease<()>) -> Release {
+//!     async fn release(&self, _: &H, _: LockName, _: &Lease<()>) -> Release {
 //!         Release::Confirmed
 //!     }
 //! }
 //! ```
 
 use host::{Duration, Host, MonoTime};
-use spec::{Authorities, Note, Token};
+use spec::{Authorities, LockName, Note, Token};
 
 /// A process in a world whose history is about locks.
 pub trait LockHost: Host<Note = Note> {}
 
 impl<H: Host<Note = Note>> LockHost for H {}
 
-/// A lock, as one client uses it. Copies share the client's connections.
+/// A kind of lock, as one client uses it: it takes locks by their names. Copies share the client's
+/// connections.
 pub trait Recipe<H: Host>: Clone + 'static {
     /// What the client must show to renew or to release: an owner value, a session, a node's path.
     type Proof: Clone + 'static;
@@ -47,17 +49,17 @@ pub trait Recipe<H: Host>: Clone + 'static {
         None
     }
 
-    /// Asks for the lock, once.
-    async fn acquire(&self, host: &H) -> Acquired<Self::Proof>;
+    /// Asks for that lock, once.
+    async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Self::Proof>;
 
     /// Extends the lease, to `by` from now (`None`: to the lock's own length).
-    async fn renew(&self, host: &H, lease: &Lease<Self::Proof>, by: Option<Duration>) -> Renewal {
-        let _ = (host, lease, by);
+    async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>, by: Option<Duration>) -> Renewal {
+        let _ = (host, lock, lease, by);
         Renewal::Failed
     }
 
     /// Gives the lock back.
-    async fn release(&self, host: &H, lease: &Lease<Self::Proof>) -> Release;
+    async fn release(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>) -> Release;
 }
 
 /// A lock that was granted.

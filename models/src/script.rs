@@ -3,8 +3,8 @@
 //! A script is plain data. It says nothing of the lock: the same script is played against every
 //! recipe. [`client`](crate::client) plays it.
 
-use host::{Cue, Duration, Point, Span};
-use spec::{ObjectName, Policy};
+use host::{Cue, Duration, Name, Point, Span};
+use spec::{LockName, ObjectName, Policy};
 
 /// One client's program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,24 +45,36 @@ impl Retry {
         Self { delay: Span::Uniform { from: Duration::from_millis(200), to: Duration::from_millis(400) }, times: None };
 }
 
+/// What a script calls a lock that it has acquired.
+pub type Handle = Name;
+
 /// One step. A step that is denied, refused or times out ends the round, and what is held is released.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Take the lock, trying again as [`Retry`] says for at most `wait` (`None`: without limit;
+    /// Take a lock, trying again as [`Retry`] says for at most `wait` (`None`: without limit;
     /// zero: one attempt).
     Acquire {
+        /// Which lock.
+        lock: LockName,
+        /// What the script calls it from then on.
+        handle: Handle,
         /// How long to keep trying.
         wait: Option<Duration>,
     },
-    /// Look at the clock, as the policy says.
+    /// Look at the clock, as the policy says, for all that is held.
     Check,
-    /// Extend the lease, to `by` from now (`None`: to the lock's TTL).
+    /// Extend a lease, to `by` from now (`None`: to the lock's TTL).
     Extend {
+        /// Whose lease.
+        handle: Handle,
         /// The new length of the lease.
         by: Option<Duration>,
     },
-    /// Give the lock back.
-    Release,
+    /// Give a lock back.
+    Release {
+        /// Which one.
+        handle: Handle,
+    },
     /// Read the guarded object.
     Read {
         /// Its name.
@@ -77,7 +89,7 @@ pub enum Step {
     Sleep(Span),
     /// Wait for an instant of the run or for another client's milestone.
     Await(Cue),
-    /// Keep the lock until one's own deadline.
+    /// Keep what is held until one's own deadline, the first if there are several.
     Hold,
     /// Play some steps several times.
     Repeat {

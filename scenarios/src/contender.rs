@@ -14,7 +14,7 @@ use models::resource::Op;
 use models::script::Script;
 use models::{Locks, play};
 use sim::{ClientFactory, SimHost};
-use spec::{LockName, Token};
+use spec::Token;
 
 /// A process in a simulated world of locks: what a user's own lock is given.
 pub type LabHost = SimHost<Locks>;
@@ -24,8 +24,6 @@ pub type LabHost = SimHost<Locks>;
 pub struct Bench {
     /// The Redis servers.
     pub redis: Vec<Server<Command>>,
-    /// The name of the lock.
-    pub lock: LockName,
     /// The lease's length, as the scenario sets it. `None`: no expiry.
     pub ttl: Option<Duration>,
     /// How long to wait for an answer, as the scenario sets it.
@@ -62,7 +60,7 @@ impl Contender {
             Lock::Redis(switches) => {
                 let switches = switches.clone();
                 Self::own(lock.facts().name, move |bench| {
-                    SingleRedis::new(bench.redis[0], &bench.lock, bench.ttl, bench.call_timeout, &switches)
+                    SingleRedis::new(bench.redis[0], bench.ttl, bench.call_timeout, &switches)
                 })
             }
         }
@@ -79,7 +77,7 @@ impl Contender {
             let (make, bench) = (Arc::clone(&make), bench.clone());
             Box::new(move |host| {
                 let recipe = make(&bench);
-                Box::pin(play(host, recipe, bench.lock, resource, Rc::clone(&script)))
+                Box::pin(play(host, recipe, resource, Rc::clone(&script)))
             })
         };
         Self { name: name.to_owned(), make: Arc::new(clients), check: None }

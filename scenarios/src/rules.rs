@@ -48,7 +48,7 @@ fn compares_all(cell: &Cell) -> bool {
 /// Every length of a lease that a lock server may be given.
 fn leases(cell: &Cell) -> impl Iterator<Item = Duration> {
     let extended = steps(cell).filter_map(|step| match step {
-        Step::Extend { by } => *by,
+        Step::Extend { by, .. } => *by,
         _ => None,
     });
     cell.ttl.into_iter().chain(extended)

@@ -9,7 +9,7 @@ use host::{NodeId, Server, Span};
 use models::resource::Resource;
 use models::{Locks, Nudge, redis};
 use sim::{Entity, Lasts, Link, MessageMatch, NodeSpec, ServiceFactory, Sim, Target, When};
-use spec::{LockName, Rules};
+use spec::Rules;
 
 use crate::cell::{self, Cell, NodeRef};
 use crate::contender::{Bench, Contender};
@@ -93,7 +93,6 @@ impl<'c> World<'c> {
         let nodes = Nodes::of(cell);
         let bench = Bench {
             redis: nodes.all_servers().map(Server::on).collect(),
-            lock: LockName::from(LOCK),
             ttl: cell.ttl,
             call_timeout: cell.network.call_timeout,
         };
@@ -270,5 +269,3 @@ fn id(index: usize) -> NodeId {
 
 /// The guarded resource's node.
 const RESOURCE: &str = "resource";
-/// The name of the lock, as clients know it.
-const LOCK: &str = "orders";

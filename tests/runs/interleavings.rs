@@ -6,7 +6,9 @@
 //! do if reads are checked without raising it.
 
 use fencepost::redis::{Command, Reply};
-use fencepost::{Acquired, Bench, Connection, Lease, Op, Property, Recipe, RedisHost, Release, Ruling, Token, Trial};
+use fencepost::{
+    Acquired, Bench, Connection, Lease, LockName, Op, Property, Recipe, RedisHost, Release, Ruling, Token, Trial,
+};
 
 /// A lock that everybody gets, with tokens that rise.
 #[derive(Clone)]
@@ -15,7 +17,7 @@ struct Generous(Bench);
 impl<H: RedisHost> Recipe<H> for Generous {
     type Proof = ();
 
-    async fn acquire(&self, host: &H) -> Acquired<()> {
+    async fn acquire(&self, host: &H, _: LockName) -> Acquired<()> {
         let Ok(redis) = host.connect(self.0.redis[0], self.0.call_timeout).await else { return Acquired::Failed };
         match redis.call(Command::Incr { key: "token".into() }, self.0.call_timeout).await {
             Ok(Reply::Int(token)) => {
@@ -26,7 +28,7 @@ impl<H: RedisHost> Recipe<H> for Generous {
         }
     }
 
-    async fn release(&self, _: &H, _: &Lease<()>) -> Release {
+    async fn release(&self, _: &H, _: LockName, _: &Lease<()>) -> Release {
         Release::Confirmed
     }
 }

@@ -3,8 +3,8 @@
 
 use fencepost::redis::{Command, Reply, Value};
 use fencepost::{
-    Acquired, Authorities, Bench, CellVerdict, Check, Connection, Duration, Guard, Lease, Op, Property, Purpose,
-    Recipe, RedisHost, Release, Ruling, Token, Trial,
+    Acquired, Authorities, Bench, CellVerdict, Check, Connection, Duration, Guard, Lease, LockName, Op, Property,
+    Purpose, Recipe, RedisHost, Release, Ruling, Token, Trial,
 };
 
 /// Two clients take turns for 12 s; each works for as long as its lease allows.
@@ -63,11 +63,11 @@ const TTL: Duration = Duration::from_secs(10);
 impl<H: RedisHost> Recipe<H> for Mutant {
     type Proof = Value;
 
-    async fn acquire(&self, host: &H) -> Acquired<Value> {
+    async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Value> {
         let value = Value::from(host.random(Purpose::Recipe).to_string().as_bytes());
         let start = host.monotonic();
         let px = Some(TTL.as_millis() as i64);
-        let (key, counter) = (self.bench.lock, "counter".into());
+        let (key, counter) = (lock, "counter".into());
         let command = Command::LockWithToken { key, value: value.clone(), px, counter };
         let Ok(redis) = host.connect(self.bench.redis[0], self.bench.call_timeout).await else {
             return Acquired::Failed;
@@ -88,11 +88,11 @@ impl<H: RedisHost> Recipe<H> for Mutant {
         })
     }
 
-    async fn release(&self, host: &H, lease: &Lease<Value>) -> Release {
+    async fn release(&self, host: &H, lock: LockName, lease: &Lease<Value>) -> Release {
         let Ok(redis) = host.connect(self.bench.redis[0], self.bench.call_timeout).await else {
             return Release::Refused;
         };
-        let command = Command::CompareAndDelete { key: self.bench.lock, value: lease.proof.clone() };
+        let command = Command::CompareAndDelete { key: lock, value: lease.proof.clone() };
         match redis.call(command, self.bench.call_timeout).await {
             Ok(Reply::Int(1)) => Release::Confirmed,
             _ => Release::Refused,

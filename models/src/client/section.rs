@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use host::{AttemptId, Duration, Host, MonoTime, Part, Task};
-use spec::{Note, Token};
+use spec::{LockName, Note, Token};
 
 use super::mark;
 use crate::recipe::{Lease, LockHost, Recipe, Release, Renewal};
@@ -18,6 +18,7 @@ pub(super) struct Section<H: Host, L: Recipe<H>> {
 
 /// What the acting task and the renewal share.
 struct Hold<P> {
+    lock: LockName,
     attempt: AttemptId,
     lease: Lease<P>,
     /// The promised end, which renewals move.
@@ -28,10 +29,16 @@ struct Hold<P> {
 
 impl<H: LockHost, L: Recipe<H>> Section<H, L> {
     /// The lock was granted. In the scope of the attempt: the renewal inherits it.
-    pub(super) async fn enter(host: &H, recipe: &L, attempt: AttemptId, lease: Lease<L::Proof>) -> Self {
+    pub(super) async fn enter(
+        host: &H,
+        recipe: &L,
+        lock: LockName,
+        attempt: AttemptId,
+        lease: Lease<L::Proof>,
+    ) -> Self {
         let (token, until, counted) = (lease.token, lease.until, lease.counted);
         host.note(Note::Granted { attempt, token, until, counted });
-        let hold = Rc::new(Hold { attempt, lease, until: Cell::new(until), lost: Cell::new(false) });
+        let hold = Rc::new(Hold { lock, attempt, lease, until: Cell::new(until), lost: Cell::new(false) });
         // What has no end needs no renewal.
         let renewal = until.and_then(|_| recipe.renew_every()).map(|every| {
             let (host, recipe, hold) = (host.clone(), recipe.clone(), Rc::clone(&hold));
@@ -89,11 +96,11 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
     }
 
     /// The end, and then the release. Whether it is confirmed.
-    pub(super) async fn release(self, host: &H, recipe: &L) -> bool {
+    pub(super) async fn release(&self, host: &H, recipe: &L) -> bool {
         self.end(host).await;
         let attempt = self.attempt();
         mark(host, Note::Releasing { attempt }, points::RELEASING).await;
-        match recipe.release(host, &self.hold.lease).await {
+        match recipe.release(host, self.hold.lock, &self.hold.lease).await {
             Release::Confirmed => mark(host, Note::Released { attempt }, points::RELEASED).await,
             Release::Refused => {
                 mark(host, Note::ReleaseRefused { attempt }, points::RELEASE_REFUSED).await;
@@ -112,7 +119,7 @@ impl<P> Hold<P> {
     {
         let attempt = self.attempt;
         host.point(points::RENEWING).await;
-        match recipe.renew(host, &self.lease, by).await {
+        match recipe.renew(host, self.lock, &self.lease, by).await {
             Renewal::Extended { until } => {
                 self.until.set(Some(until));
                 mark(host, Note::Renewed { attempt, until }, points::RENEWED).await;

@@ -25,7 +25,7 @@ struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            steps: vec![acquire(), read(), write(), Step::Release],
+            steps: vec![acquire(), read(), write(), RELEASE],
             policy: Policy::Checked,
             rounds: Rounds::Times(1),
             retry: Retry { delay: Span::Fixed(millis(300)), times: None },
@@ -57,8 +57,8 @@ impl Setup {
         let Self { steps, policy, rounds, retry, ttl, renew } = self;
         let script = Script { steps, policy, rounds, retry, call_timeout: secs(1) };
         let switches = RedisLock { token: TokenSource::IncrInScript, renew };
-        let lock = SingleRedis::new(REDIS, &"orders".into(), ttl, secs(1), &switches);
-        play(bench.clone(), lock, "orders".into(), RESOURCE, Rc::new(script))
+        let lock = SingleRedis::new(REDIS, ttl, secs(1), &switches);
+        play(bench.clone(), lock, RESOURCE, Rc::new(script))
     }
 }
 
@@ -70,9 +70,21 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+const LOCK: LockName = LockName::fixed("orders");
+
 const fn acquire() -> Step {
-    Step::Acquire { wait: None }
+    acquire_for(None)
 }
+
+const fn acquire_for(wait: Option<Duration>) -> Step {
+    Step::Acquire { lock: LOCK, handle: LOCK, wait }
+}
+
+const fn extend(by: Option<Duration>) -> Step {
+    Step::Extend { handle: LOCK, by }
+}
+
+const RELEASE: Step = Step::Release { handle: LOCK };
 
 fn read() -> Step {
     Step::Read { object: "account".into() }
@@ -88,11 +100,11 @@ const fn sleep(length: Duration) -> Step {
 
 /// Somebody else takes the lock for so long.
 fn rival_takes(bench: &Bench, px: i64) -> Reply {
-    bench.serve(None, REDIS, Command::Set { key: "orders".into(), value: "rival".into(), nx: true, px: Some(px) })
+    bench.serve(None, REDIS, Command::Set { key: LOCK, value: "rival".into(), nx: true, px: Some(px) })
 }
 
 fn rival_deletes(bench: &Bench) {
-    bench.serve(None, REDIS, Command::Del { key: "orders".into() });
+    bench.serve(None, REDIS, Command::Del { key: LOCK });
 }
 
 /// What happened from the first event of that name on.
@@ -138,11 +150,11 @@ fn a_denied_attempt_is_followed_by_another() {
     assert_eq!(
         bench.notes()[..5],
         [
-            Note::Attempting { attempt: attempt(1), lock: "orders".into() },
+            Note::Attempting { attempt: attempt(1), lock: LOCK },
             Note::Denied { attempt: attempt(1) },
-            Note::Attempting { attempt: attempt(2), lock: "orders".into() },
+            Note::Attempting { attempt: attempt(2), lock: LOCK },
             Note::Denied { attempt: attempt(2) },
-            Note::Attempting { attempt: attempt(3), lock: "orders".into() },
+            Note::Attempting { attempt: attempt(3), lock: LOCK },
         ]
     );
     assert_eq!(bench.monotonic(), MonoTime::default() + millis(600));
@@ -174,7 +186,7 @@ fn a_client_begins_no_attempt_after_its_wait() {
     for (wait, attempts) in [(0, 1), (300, 1), (301, 2), (600, 2), (601, 3)] {
         let bench = Bench::new(Guard::Open);
         rival_takes(&bench, 60_000);
-        assert!(Setup::of([Step::Acquire { wait: Some(millis(wait)) }, read()]).play(&bench));
+        assert!(Setup::of([acquire_for(Some(millis(wait))), read()]).play(&bench));
         assert_eq!(times(&bench, "denied"), attempts, "{wait} ms");
         assert_eq!(times(&bench, "Read"), 0);
     }
@@ -224,7 +236,7 @@ fn a_connection_that_must_be_opened_first_is_open_before_the_check() {
     let bench = Bench::new(Guard::Open);
     bench.mishap("read", Mishap::ReplyLost);
     bench.at(points::GRANTED, |bench| bench.mishap("connect", Mishap::ReplyTakes(millis(9_900))));
-    let setup = Setup { rounds: Rounds::Times(2), ..Setup::of([acquire(), read(), Step::Release]) };
+    let setup = Setup { rounds: Rounds::Times(2), ..Setup::of([acquire(), read(), RELEASE]) };
     assert!(setup.play(&bench));
     // The lost reply costs the first round its connection; when there is another, the second lease is over.
     assert_eq!((times(&bench, "granted"), times(&bench, "Checked"), times(&bench, "Left")), (2, 1, 1));
@@ -234,7 +246,7 @@ fn a_connection_that_must_be_opened_first_is_open_before_the_check() {
 fn a_release_that_is_refused_ends_the_round() {
     let bench = Bench::new(Guard::Open);
     bench.at(points::RELEASING, rival_deletes);
-    Setup::of([acquire(), Step::Release, read()]).naive().play(&bench);
+    Setup::of([acquire(), RELEASE, read()]).naive().play(&bench);
     assert_eq!(since(&bench, "ReleaseRefused"), ["ReleaseRefused", "release-refused"]);
 }
 
@@ -256,7 +268,7 @@ fn a_refused_write_ends_the_round() {
     bench.at(points::ABOUT_TO_WRITE, move |bench| {
         bench.serve(Some(attempt(9)), RESOURCE, newer());
     });
-    Setup::of([acquire(), read(), write(), read(), Step::Release]).play(&bench);
+    Setup::of([acquire(), read(), write(), read(), RELEASE]).play(&bench);
     assert_eq!(since(&bench, "Refused")[1..], GIVEN_BACK);
     assert!(bench.notes().contains(&Note::Refused {
         attempt: Some(attempt(1)),
@@ -293,7 +305,7 @@ fn what_has_no_end_is_held_for_ever() {
 #[test]
 fn a_renewal_in_the_background_keeps_the_lock() {
     let bench = Bench::new(Guard::Open);
-    let steps = [acquire(), sleep(secs(25)), write(), Step::Release, sleep(secs(25))];
+    let steps = [acquire(), sleep(secs(25)), write(), RELEASE, sleep(secs(25))];
     assert!(Setup::of(steps).renewing_every(secs(3)).play(&bench));
     // At 3, 6, … 24 s, and not once more after the end.
     assert_eq!([times(&bench, "renewing"), times(&bench, "renewed")], [8, 8]);
@@ -311,7 +323,7 @@ fn a_loss_is_noticed_at_the_next_check() {
         assert!(setup.renewing_every(secs(3)).play(&bench));
         since(&bench, "RenewalFailed")
     };
-    let steps = || [acquire(), sleep(secs(4)), write(), Step::Release];
+    let steps = || [acquire(), sleep(secs(4)), write(), RELEASE];
     let told = [&["RenewalFailed", "renewal-failed", "ToldOfLoss", "told-of-loss"], &NOT_OURS[..]].concat();
     assert_eq!(lost(Setup::of(steps())), told);
     let naive = lost(Setup::of(steps()).naive());
@@ -321,8 +333,7 @@ fn a_loss_is_noticed_at_the_next_check() {
 #[test]
 fn a_client_may_extend_its_lease_itself() {
     let bench = Bench::new(Guard::Open);
-    let extend = Step::Extend { by: Some(secs(20)) };
-    Setup::of([acquire(), sleep(secs(9)), extend, sleep(secs(19)), write(), Step::Release]).play(&bench);
+    Setup::of([acquire(), sleep(secs(9)), extend(Some(secs(20))), sleep(secs(19)), write(), RELEASE]).play(&bench);
     assert_eq!([times(&bench, "renewing"), times(&bench, "renewed"), times(&bench, "Wrote")], [1, 1, 1]);
 }
 
@@ -330,7 +341,7 @@ fn a_client_may_extend_its_lease_itself() {
 fn an_extension_that_fails_ends_the_round() {
     let bench = Bench::new(Guard::Open);
     bench.at(points::RENEWING, rival_deletes);
-    Setup::of([acquire(), Step::Extend { by: None }, write()]).naive().play(&bench);
+    Setup::of([acquire(), extend(None), write()]).naive().play(&bench);
     let told = ["RenewalFailed", "renewal-failed", "ToldOfLoss", "told-of-loss"];
     assert_eq!(since(&bench, "RenewalFailed"), [&told, &NOT_OURS[..]].concat());
 }
@@ -339,14 +350,14 @@ fn an_extension_that_fails_ends_the_round() {
 fn writes_are_based_on_what_was_read() {
     let bench = Bench::new(Guard::Open);
     let other = Step::Write { object: "stock".into() };
-    Setup::of([acquire(), write(), write(), read(), write(), write(), other, Step::Release]).play(&bench);
+    Setup::of([acquire(), write(), write(), read(), write(), write(), other, RELEASE]).play(&bench);
     assert_eq!(based_on(&bench), [None, None, Some(2), Some(3), None]);
 }
 
 #[test]
 fn a_new_round_knows_nothing_of_the_last() {
     let bench = Bench::new(Guard::Open);
-    let steps = [acquire(), write(), read(), Step::Release];
+    let steps = [acquire(), write(), read(), RELEASE];
     Setup { rounds: Rounds::Times(2), ..Setup::of(steps) }.play(&bench);
     assert_eq!(based_on(&bench), [None, None]);
 }
@@ -354,7 +365,7 @@ fn a_new_round_knows_nothing_of_the_last() {
 #[test]
 fn operations_are_numbered_within_their_attempt() {
     let bench = Bench::new(Guard::Open);
-    let section = || [acquire(), read(), write(), Step::Release];
+    let section = || [acquire(), read(), write(), RELEASE];
     Setup { rounds: Rounds::Times(2), ..Setup::of([section(), section()].concat()) }.play(&bench);
     let checked = |note| match note {
         Note::Checked { attempt, op } => Some((attempt.ordinal(), op.0)),
@@ -367,7 +378,7 @@ fn operations_are_numbered_within_their_attempt() {
 #[test]
 fn what_is_done_before_the_grant_is_outside_any_attempt() {
     let bench = Bench::new(Guard::Open);
-    Setup::of([read(), acquire(), Step::Release]).play(&bench);
+    Setup::of([read(), acquire(), RELEASE]).play(&bench);
     assert_eq!(bench.log()[..4], ["started", "about-to-read", "Read", "read-done"]);
     let (op, object, version) = (OpId(0), "account".into(), Version(0));
     assert_eq!(bench.notes()[0], Note::Read { attempt: None, op, object, version });
@@ -375,7 +386,7 @@ fn what_is_done_before_the_grant_is_outside_any_attempt() {
 
 #[test]
 fn after_its_release_only_a_naive_client_goes_on() {
-    let steps = || [acquire(), Step::Release, write()];
+    let steps = || [acquire(), RELEASE, write()];
     let bench = Bench::new(Guard::Open);
     Setup::of(steps()).play(&bench);
     assert_eq!([times(&bench, "Wrote"), times(&bench, "ended")], [0, 1]);
@@ -388,18 +399,86 @@ fn after_its_release_only_a_naive_client_goes_on() {
 #[test]
 fn a_lock_that_is_acquired_again_is_forgotten_first() {
     let bench = Bench::new(Guard::Open);
-    Setup::of([acquire(), acquire(), Step::Release]).play(&bench);
+    Setup::of([acquire(), acquire(), RELEASE]).play(&bench);
     assert_eq!(since(&bench, "granted")[..4], ["granted", "Ended", "ended", "Attempting"]);
     // The service knows only that the lease has not run out.
     assert!(times(&bench, "denied") > 30);
     assert_eq!([times(&bench, "granted"), times(&bench, "released")], [2, 1]);
 }
 
+/// A script that holds `orders` and `stock`.
+fn both(steps: impl IntoIterator<Item = Step>) -> Setup {
+    let both = [acquire(), Step::Acquire { lock: STOCK, handle: STOCK, wait: None }];
+    Setup::of(both.into_iter().chain(steps).collect::<Vec<_>>())
+}
+
+const STOCK: LockName = LockName::fixed("stock");
+
+/// In the name of which attempts operations were sent.
+fn senders(bench: &Bench) -> Vec<u32> {
+    let sender = |note| match note {
+        Note::Left { attempt, .. } => Some(attempt.ordinal()),
+        _ => None,
+    };
+    bench.notes().into_iter().filter_map(sender).collect()
+}
+
+#[test]
+fn a_client_acts_in_the_name_of_the_last_lock_that_it_holds() {
+    let bench = Bench::new(Guard::Open);
+    let release = |handle| Step::Release { handle };
+    both([write(), release(STOCK), write(), release(LOCK), write()]).naive().play(&bench);
+    assert_eq!(senders(&bench), [2, 1, 1]);
+    let bench = Bench::new(Guard::Open);
+    both([write(), release(LOCK), write(), release(STOCK), write()]).naive().play(&bench);
+    assert_eq!(senders(&bench), [2, 2, 2]);
+}
+
+#[test]
+fn a_release_is_sent_in_the_name_of_its_own_attempt() {
+    let bench = Bench::new(Guard::Open);
+    both([RELEASE]).play(&bench);
+    let owner = |key, attempt| Note::Owner { authority: REDIS.node(), key, attempt };
+    let owners: Vec<_> = bench.notes().into_iter().filter(|note| matches!(note, Note::Owner { .. })).collect();
+    assert_eq!(owners, [owner(LOCK, Some(attempt(1))), owner(STOCK, Some(attempt(2))), owner(LOCK, None)]);
+    let ended = |ordinal| bench.notes().iter().position(|note| *note == Note::Ended { attempt: attempt(ordinal) });
+    assert!(ended(1) < ended(2) && ended(1).is_some(), "the other is held to the end of the round");
+}
+
+#[test]
+fn a_look_at_the_clock_looks_at_all_that_is_held() {
+    for (extended, wrote) in [(&[][..], 0), (&[LOCK][..], 0), (&[STOCK][..], 0), (&[LOCK, STOCK][..], 1)] {
+        let bench = Bench::new(Guard::Open);
+        let extend = |handle: &LockName| Step::Extend { handle: *handle, by: Some(secs(20)) };
+        both(extended.iter().map(extend).chain([sleep(secs(11)), write()])).play(&bench);
+        assert_eq!(times(&bench, "Wrote"), wrote, "{extended:?}");
+    }
+}
+
+#[test]
+fn a_round_that_ends_early_gives_back_all_that_is_held() {
+    let bench = Bench::new(Guard::Open);
+    bench.mishap("read", Mishap::RequestLost);
+    both([read()]).play(&bench);
+    let released = |note| match note {
+        Note::Released { attempt } => Some(attempt.ordinal()),
+        _ => None,
+    };
+    assert_eq!(bench.notes().into_iter().filter_map(released).collect::<Vec<_>>(), [2, 1]);
+}
+
+#[test]
+fn what_is_held_is_held_to_the_first_deadline() {
+    let bench = Bench::new(Guard::Open);
+    both([Step::Extend { handle: LOCK, by: Some(secs(20)) }, Step::Hold]).play(&bench);
+    assert_eq!(bench.monotonic(), MonoTime::default() + millis(9_898));
+}
+
 #[test]
 fn steps_repeat_and_wait_for_cues() {
     let bench = Bench::new(Guard::Open);
     let twice = Step::Repeat { times: 2, steps: vec![read(), Step::Await(Cue(3)), write()] };
-    Setup::of([acquire(), twice, Step::Release]).play(&bench);
+    Setup::of([acquire(), twice, RELEASE]).play(&bench);
     assert_eq!(based_on(&bench), [Some(0), Some(1)]);
     assert_eq!(bench.monotonic(), MonoTime::default() + secs(6));
 }

@@ -29,14 +29,12 @@ use crate::link::{Link, LinkError};
 use crate::lock::{RedisLock, TokenSource};
 use crate::recipe::{Acquired, Lease, Recipe, Release, Renewal};
 
-/// A client's lock on one Redis server. The lock's name is the key's.
+/// A client's locks on one Redis server. A lock's name is its key's.
 pub struct SingleRedis<H: RedisHost>(Rc<Inner<H>>);
 
 struct Inner<H: RedisHost> {
     link: Link<H, Command>,
-    key: Key,
-    /// The key that counts the grants, if the lock gives tokens.
-    counter: Option<Key>,
+    token: TokenSource,
     ttl: Option<Ttl>,
     renew_every: Option<Duration>,
 }
@@ -48,23 +46,12 @@ pub fn drift(ttl: Duration) -> Duration {
 }
 
 impl<H: RedisHost> SingleRedis<H> {
-    /// The lock `name` on that server; `timeout` is for connecting and for each call.
+    /// Locks on that server; `timeout` is for connecting and for each call.
     #[must_use]
-    pub fn new(
-        server: Server<Command>,
-        name: &LockName,
-        ttl: Option<Duration>,
-        timeout: Duration,
-        switches: &RedisLock,
-    ) -> Self {
-        let counter = match switches.token {
-            TokenSource::None => None,
-            TokenSource::IncrInScript => Some(format!("{name}:token").into()),
-        };
+    pub fn new(server: Server<Command>, ttl: Option<Duration>, timeout: Duration, switches: &RedisLock) -> Self {
         Self(Rc::new(Inner {
             link: Link::new(server, timeout),
-            key: *name,
-            counter,
+            token: switches.token,
             ttl: ttl.map(Ttl::of),
             renew_every: switches.renew,
         }))
@@ -84,24 +71,24 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
         self.0.renew_every
     }
 
-    async fn acquire(&self, host: &H) -> Acquired<Value> {
+    async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Value> {
         let value = fresh_value(host);
         let start = host.monotonic();
-        let token = match self.take(host, value.clone()).await {
+        let token = match self.take(host, lock, value.clone()).await {
             Ok(Reply::Ok) => None,
             Ok(Reply::Int(count @ 0..)) => Some(Token(count.cast_unsigned())),
             Ok(Reply::Nil) => return Acquired::Denied,
             // Nothing was sent, so nothing can be left behind; but nobody said no either.
             Err(LinkError::NotSent(_)) => return Acquired::Failed,
             Ok(_) | Err(LinkError::NoReply(_)) => {
-                let _ = self.delete(host, value).await;
+                let _ = self.delete(host, lock, value).await;
                 return Acquired::Failed;
             }
         };
         let until = self.0.ttl.map(|ttl| ttl.deadline(start));
         if until.is_some_and(|until| host.monotonic() >= until) {
             // The reply was so long on its way that the lease is over.
-            return match self.delete(host, value).await {
+            return match self.delete(host, lock, value).await {
                 Ok(_) => Acquired::Denied,
                 Err(_) => Acquired::Failed,
             };
@@ -110,9 +97,9 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
         Acquired::Granted(Lease { proof: value, token, until, counted })
     }
 
-    async fn renew(&self, host: &H, lease: &Lease<Value>, by: Option<Duration>) -> Renewal {
+    async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Value>, by: Option<Duration>) -> Renewal {
         let Some(ttl) = by.map(Ttl::of).or(self.0.ttl) else { return Renewal::Failed };
-        let (key, value) = (self.0.key, lease.proof.clone());
+        let (key, value) = (lock, lease.proof.clone());
         let start = host.monotonic();
         match self.0.link.call(host, Command::CompareAndPexpire { key, value, px: ttl.px }).await {
             Ok(Reply::Int(1)) => Renewal::Extended { until: ttl.deadline(start) },
@@ -120,8 +107,8 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
         }
     }
 
-    async fn release(&self, host: &H, lease: &Lease<Value>) -> Release {
-        match self.delete(host, lease.proof.clone()).await {
+    async fn release(&self, host: &H, lock: LockName, lease: &Lease<Value>) -> Release {
+        match self.delete(host, lock, lease.proof.clone()).await {
             Ok(Reply::Int(1)) => Release::Confirmed,
             _ => Release::Refused,
         }
@@ -129,20 +116,22 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
 }
 
 impl<H: RedisHost> SingleRedis<H> {
-    async fn take(&self, host: &H, value: Value) -> Result<Reply, LinkError> {
-        let key = self.0.key;
+    async fn take(&self, host: &H, key: Key, value: Value) -> Result<Reply, LinkError> {
         let px = self.0.ttl.map(|ttl| ttl.px);
-        let command = match self.0.counter {
-            None => Command::Set { key, value, nx: true, px },
-            Some(counter) => Command::LockWithToken { key, value, px, counter },
+        let command = match self.0.token {
+            TokenSource::None => Command::Set { key, value, nx: true, px },
+            TokenSource::IncrInScript => Command::LockWithToken { key, value, px, counter: COUNTER },
         };
         self.0.link.call(host, command).await
     }
 
-    async fn delete(&self, host: &H, value: Value) -> Result<Reply, LinkError> {
-        self.0.link.call(host, Command::CompareAndDelete { key: self.0.key, value }).await
+    async fn delete(&self, host: &H, key: Key, value: Value) -> Result<Reply, LinkError> {
+        self.0.link.call(host, Command::CompareAndDelete { key, value }).await
     }
 }
+
+/// The key that counts the grants of all locks: from grant to grant of any of them, tokens rise.
+const COUNTER: Key = Key::fixed("token");
 
 /// Twenty random bytes, in hexadecimal.
 fn fresh_value<H: RedisHost>(host: &H) -> Value {
@@ -187,7 +176,7 @@ impl<H: RedisHost> Clone for SingleRedis<H> {
 
 impl<H: RedisHost> fmt::Debug for SingleRedis<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SingleRedis").field("key", &self.0.key).field("link", &self.0.link).finish_non_exhaustive()
+        f.debug_struct("SingleRedis").field("link", &self.0.link).finish_non_exhaustive()
     }
 }
 

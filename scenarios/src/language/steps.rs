@@ -2,20 +2,28 @@
 //!
 //! A step is a word, or a table with one key; the word is short for its empty table. `check`,
 //! `extend`, `release` and `hold` act on a lock, so an `acquire` stands somewhere before them.
+//!
+//! A script calls a lock by the handle that it gave it: `acquire = { key = "alice", as = "from" }`. Without
+//! `key` it is the scenario's one lock; without `as` the handle is the lock's name; and a step that says
+//! no handle means the only one that there is.
+//!
 //! Instants and milestones for which a script waits become *cues*; they are resolved when all clients
 //! are known.
 
-use host::{Cue, Duration};
-use models::script::Step;
-use spec::ObjectName;
+use host::{Cue, Duration, Name};
+use models::script::{Handle, Step};
+use spec::{LockName, ObjectName};
 
 use super::error::Sink;
-use super::reader::{Choice, choice, list, wrong_type};
+use super::reader::{Choice, Fields, choice, list, wrong_type};
+use super::suggest::no_such_name;
 use super::tree::{Node, Site, Value};
 use super::value::{duration, is_name, positive, span, times};
 
+/// The lock that `"acquire"` means.
+const LOCK: LockName = LockName::fixed("orders");
 /// The object that `"read"` and `"write"` mean.
-const OBJECT: &str = "object";
+const OBJECT: ObjectName = ObjectName::fixed("object");
 
 const STEPS: [&str; 11] =
     ["acquire", "check", "extend", "release", "read", "write", "sleep", "at", "until", "hold", "repeat"];
@@ -36,24 +44,27 @@ pub(super) enum Wanted<'t> {
 
 /// Reads a script. `None` if any step is wrong: then nobody knows what the client does.
 pub(super) fn steps<'t>(sink: &'t Sink, node: &'t Node, cues: &mut Cues<'t>) -> Option<Vec<Step>> {
-    Reader { sink, cues, acquired: false }.steps(node)
+    Reader { sink, cues, handles: Vec::new(), all_known: true }.steps(node)
 }
 
 /// The script of a client that has none: take the lock, read, work, write, give it back.
 pub(super) fn default_steps() -> Vec<Step> {
     vec![
-        Step::Acquire { wait: None },
-        Step::Read { object: OBJECT.into() },
+        Step::Acquire { lock: LOCK, handle: LOCK, wait: None },
+        Step::Read { object: OBJECT },
         Step::Sleep(host::Span::Fixed(Duration::from_millis(50))),
-        Step::Write { object: OBJECT.into() },
-        Step::Release,
+        Step::Write { object: OBJECT },
+        Step::Release { handle: LOCK },
     ]
 }
 
 struct Reader<'t, 'c> {
     sink: &'t Sink,
     cues: &'c mut Cues<'t>,
-    acquired: bool,
+    /// What the script has acquired so far.
+    handles: Vec<Handle>,
+    /// Whether every step so far could be read.
+    all_known: bool,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -69,26 +80,32 @@ impl<'t> Reader<'t, '_> {
         let sink = self.sink;
         let Some(step) = choice(sink, node, "a step", &STEPS, &NOT_YET) else {
             // It may have been meant to take the lock.
-            self.acquired = true;
+            self.all_known = false;
             return None;
         };
         let acts_on_lock = matches!(step.name, "check" | "extend" | "release" | "hold");
-        if acts_on_lock && !self.acquired {
+        let has_lock = !self.handles.is_empty() || !self.all_known;
+        if acts_on_lock && !has_lock {
             sink.error(step.site, format!("`{}` has no lock to act on: no `acquire` stands before it", step.name));
         }
-        self.of_choice(step).filter(|_| !acts_on_lock || self.acquired)
+        self.of_choice(step).filter(|_| !acts_on_lock || has_lock)
     }
 
     fn of_choice(&mut self, step: Choice<'t>) -> Option<Step> {
         let sink = self.sink;
         match step.name {
             "acquire" => {
-                self.acquired = true;
-                acquire(sink, step)
+                let acquire = step.table(sink, acquire);
+                match &acquire {
+                    Some(Step::Acquire { handle, .. }) if !self.handles.contains(handle) => self.handles.push(*handle),
+                    Some(_) => {}
+                    None => self.all_known = false,
+                }
+                acquire
             }
             "check" => step.bare(sink, Step::Check),
-            "extend" => extend(sink, step),
-            "release" => release(sink, step),
+            "extend" => step.table(sink, |fields| self.extend(fields)),
+            "release" => step.table(sink, |fields| self.release(fields)),
             "read" => object(sink, step).map(|object| Step::Read { object }),
             "write" => object(sink, step).map(|object| Step::Write { object }),
             "sleep" => step.value(sink, "a duration", span).map(Step::Sleep),
@@ -102,6 +119,43 @@ impl<'t> Reader<'t, '_> {
             }
             "hold" => step.bare(sink, Step::Hold),
             _ => self.repeat(step),
+        }
+    }
+
+    fn extend(&self, fields: &mut Fields<'t>) -> Option<Step> {
+        let (handle, by) = (self.handle(fields), fields.maybe("by", positive));
+        Some(Step::Extend { handle: handle?, by: by? })
+    }
+
+    fn release(&self, fields: &mut Fields<'t>) -> Option<Step> {
+        let supported = fields.not_yet(&["timeout", "on-error"]);
+        let handle = self.handle(fields)?;
+        supported.map(|()| Step::Release { handle })
+    }
+
+    /// The handle that a step says, or the only one that there is.
+    fn handle(&self, fields: &mut Fields<'t>) -> Option<Handle> {
+        let sink = self.sink;
+        let known = || self.handles.iter().map(|handle| handle.as_str());
+        if let Some(entry) = fields.get("as") {
+            let handle = name(sink, &entry.node, "a handle")?;
+            if !self.handles.contains(&handle) && self.all_known {
+                let message = format!("no `acquire` before this one is called `{handle}`");
+                no_such_name(sink, entry.node.site, &message, &handle, known());
+                return None;
+            }
+            return Some(handle);
+        }
+        match self.handles.as_slice() {
+            [only] => Some(*only),
+            // It is the handle of an `acquire` that could not be read.
+            [] => None,
+            [first, ..] => {
+                let names: Vec<_> = known().collect();
+                let message = format!("which lock is meant? This script has acquired {}", names.join(", "));
+                sink.error_with(fields.site, message, Some(format!("say `as = \"{first}\"`")));
+                None
+            }
         }
     }
 
@@ -123,24 +177,13 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
-fn acquire<'t>(sink: &'t Sink, step: Choice<'t>) -> Option<Step> {
-    step.table(sink, |fields| {
-        let supported = fields.not_yet(&["key", "as", "nodes", "quorum"]);
-        let wait = fields.maybe("wait", duration)?;
-        supported.map(|()| Step::Acquire { wait })
-    })
-}
-
-fn extend<'t>(sink: &'t Sink, step: Choice<'t>) -> Option<Step> {
-    step.table(sink, |fields| {
-        let supported = fields.not_yet(&["as"]);
-        let by = fields.maybe("by", positive)?;
-        supported.map(|()| Step::Extend { by })
-    })
-}
-
-fn release<'t>(sink: &'t Sink, step: Choice<'t>) -> Option<Step> {
-    step.table(sink, |fields| fields.not_yet(&["as", "timeout", "on-error"]).map(|()| Step::Release))
+fn acquire(fields: &mut Fields<'_>) -> Option<Step> {
+    let supported = fields.not_yet(&["nodes", "quorum"]);
+    let lock = fields.or("key", LOCK, |sink, node| name(sink, node, "a lock"));
+    let handle = fields.maybe("as", |sink, node| name(sink, node, "a handle"));
+    let wait = fields.maybe("wait", duration);
+    let (lock, handle) = (lock?, handle?);
+    supported.and(wait).map(|wait| Step::Acquire { lock, handle: handle.unwrap_or(lock), wait })
 }
 
 /// `"read"`, `{ read = "x" }` or `{ read = { object = "x" } }`.
@@ -149,16 +192,21 @@ fn object<'t>(sink: &'t Sink, step: Choice<'t>) -> Option<ObjectName> {
         Some(node @ Node { value: Value::Text(_), .. }) => object_name(sink, node),
         _ => step.table(sink, |fields| {
             let supported = fields.not_yet(&["from", "to"]);
-            let object = fields.or("object", OBJECT.into(), object_name)?;
+            let object = fields.or("object", OBJECT, object_name)?;
             supported.map(|()| object)
         }),
     }
 }
 
 fn object_name(sink: &Sink, node: &Node) -> Option<ObjectName> {
-    let Some(name) = node.as_text() else { return wrong_type(sink, node, "an object is named by a string") };
+    name(sink, node, "an object")
+}
+
+/// Reads a name of a script's own; `what` is what it names, with an article.
+fn name(sink: &Sink, node: &Node, what: &str) -> Option<Name> {
+    let Some(name) = node.as_text() else { return wrong_type(sink, node, &format!("{what} is named by a string")) };
     if !is_name(name) {
-        sink.error(node.site, format!("`{name}` is no name for an object: letters, digits, `-` and `_`"));
+        sink.error(node.site, format!("`{name}` is no name for {what}: letters, digits, `-` and `_`"));
         return None;
     }
     Some(name.into())

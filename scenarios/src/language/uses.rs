@@ -89,7 +89,7 @@ impl Uses {
             Step::Acquire { .. } => Self { acquire: true, ..none },
             Step::Check => Self { check: true, ..none },
             Step::Extend { .. } => Self { extend: true, ..none },
-            Step::Release => Self { release: true, ..none },
+            Step::Release { .. } => Self { release: true, ..none },
             Step::Read { .. } => Self { read: true, ..none },
             Step::Write { .. } => Self { write: true, ..none },
             Step::Sleep(_) | Step::Await(_) | Step::Hold => none,

@@ -6,13 +6,14 @@ use super::*;
 use crate::guard::Guard;
 use crate::testing::{Bench, Mishap, REDIS};
 
+const LOCK: LockName = LockName::fixed("orders");
 const TTL: Duration = Duration::from_secs(10);
 const DRIFT: Duration = Duration::from_millis(102);
 const TIMEOUT: Duration = Duration::from_secs(60);
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
 fn lock(token: TokenSource, ttl: Option<Duration>) -> SingleRedis<Bench> {
-    SingleRedis::new(REDIS, &"orders".into(), ttl, TIMEOUT, &RedisLock { token, renew: None })
+    SingleRedis::new(REDIS, ttl, TIMEOUT, &RedisLock { token, renew: None })
 }
 
 fn plain() -> SingleRedis<Bench> {
@@ -20,7 +21,7 @@ fn plain() -> SingleRedis<Bench> {
 }
 
 fn acquire(bench: &Bench, lock: &SingleRedis<Bench>) -> Acquired<Value> {
-    bench.run(lock.acquire(bench)).expect("an answer")
+    bench.run(lock.acquire(bench, LOCK)).expect("an answer")
 }
 
 fn granted(bench: &Bench, lock: &SingleRedis<Bench>) -> Lease<Value> {
@@ -31,7 +32,7 @@ fn granted(bench: &Bench, lock: &SingleRedis<Bench>) -> Lease<Value> {
 }
 
 fn pttl(bench: &Bench) -> Reply {
-    bench.serve(None, REDIS, Command::Pttl { key: "orders".into() })
+    bench.serve(None, REDIS, Command::Pttl { key: LOCK })
 }
 
 const GONE: Reply = Reply::Int(-2);
@@ -70,7 +71,7 @@ fn tokens_count_the_grants() {
     let lock = lock(TokenSource::IncrInScript, Some(TTL));
     let first = granted(&bench, &lock);
     assert_eq!(acquire(&bench, &lock), Acquired::Denied);
-    assert_eq!(bench.run(lock.release(&bench, &first)), Some(Release::Confirmed));
+    assert_eq!(bench.run(lock.release(&bench, LOCK, &first)), Some(Release::Confirmed));
     let second = granted(&bench, &lock);
     assert_eq!((first.token, second.token), (Some(Token(1)), Some(Token(2))));
 }
@@ -79,7 +80,7 @@ fn tokens_count_the_grants() {
 fn every_attempt_has_a_value_of_its_own() {
     let bench = Bench::new(Guard::Open);
     let first = granted(&bench, &plain());
-    bench.run(plain().release(&bench, &first));
+    bench.run(plain().release(&bench, LOCK, &first));
     let second = granted(&bench, &plain());
     assert_ne!(first.proof, second.proof);
     assert_eq!(format!("{:?}", first.proof).len(), "\"\"".len() + 40);
@@ -133,7 +134,7 @@ fn an_attempt_that_could_not_be_sent_fails_and_the_next_connects_again() {
 #[test]
 fn an_error_is_no_grant() {
     let bench = Bench::new(Guard::Open);
-    let counter = Command::Set { key: "orders:token".into(), value: "abc".into(), nx: false, px: None };
+    let counter = Command::Set { key: COUNTER, value: "abc".into(), nx: false, px: None };
     bench.serve(None, REDIS, counter);
     // Redis has set the key by the time it finds that it cannot count.
     assert_eq!(acquire(&bench, &lock(TokenSource::IncrInScript, Some(TTL))), Acquired::Failed);
@@ -149,7 +150,7 @@ fn a_renewal_counts_from_before_its_request() {
     bench.mishap("renew", Mishap::ReplyTakes(Duration::from_secs(1)));
     let asked_at = bench.monotonic();
     let until = asked_at + (TTL - DRIFT);
-    assert_eq!(bench.run(lock.renew(&bench, &lease, None)), Some(Renewal::Extended { until }));
+    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Extended { until }));
     assert_eq!(pttl(&bench), Reply::Int(9_000));
 }
 
@@ -160,7 +161,7 @@ fn a_renewal_may_ask_for_another_length() {
     let lease = granted(&bench, &lock);
     let by = Duration::from_secs(20);
     let until = bench.monotonic() + (by - Duration::from_millis(202));
-    assert_eq!(bench.run(lock.renew(&bench, &lease, Some(by))), Some(Renewal::Extended { until }));
+    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, Some(by))), Some(Renewal::Extended { until }));
     assert_eq!(pttl(&bench), Reply::Int(20_000));
 }
 
@@ -170,9 +171,9 @@ fn what_has_expired_can_be_neither_renewed_nor_released() {
     let lock = plain();
     let lease = granted(&bench, &lock);
     bench.pause(TTL + Duration::from_millis(1));
-    assert_eq!(bench.run(lock.renew(&bench, &lease, None)), Some(Renewal::Failed));
+    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Failed));
     granted(&bench, &plain());
-    assert_eq!(bench.run(lock.release(&bench, &lease)), Some(Release::Refused));
+    assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Refused));
     assert_eq!(pttl(&bench), Reply::Int(10_000));
 }
 
@@ -182,9 +183,9 @@ fn what_is_not_answered_counts_as_not_done() {
     let lock = plain();
     let lease = granted(&bench, &lock);
     bench.mishap("renew", Mishap::RequestLost);
-    assert_eq!(bench.run(lock.renew(&bench, &lease, None)), Some(Renewal::Failed));
+    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Failed));
     bench.mishap("release", Mishap::ReplyLost);
-    assert_eq!(bench.run(lock.release(&bench, &lease)), Some(Release::Refused));
+    assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Refused));
 }
 
 #[test]
@@ -193,6 +194,6 @@ fn without_a_ttl_the_lease_has_no_end() {
     let lock = lock(TokenSource::None, None);
     let lease = granted(&bench, &lock);
     assert_eq!((lease.until, pttl(&bench)), (None, Reply::Int(-1)));
-    assert_eq!(bench.run(lock.renew(&bench, &lease, None)), Some(Renewal::Failed));
-    assert_eq!(bench.run(lock.release(&bench, &lease)), Some(Release::Confirmed));
+    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Failed));
+    assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Confirmed));
 }

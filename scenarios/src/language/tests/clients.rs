@@ -125,7 +125,8 @@ fn what_no_client_can_be_yet_is_refused() {
 fn a_step_is_a_word_or_a_table_with_one_key() {
     let list = "[\"acquire\", { acquire = {} }, { acquire = { wait = \"0s\" } }, \"check\", \"extend\", \
                 { extend = { by = \"5s\" } }, \"hold\", { repeat = { times = 2, do = [\"release\"] } }]";
-    let acquire = |wait| Step::Acquire { wait };
+    let orders = host::Name::fixed("orders");
+    let acquire = |wait| Step::Acquire { lock: orders, handle: orders, wait };
     assert_eq!(
         steps(list),
         [
@@ -133,12 +134,54 @@ fn a_step_is_a_word_or_a_table_with_one_key() {
             acquire(None),
             acquire(Some(Duration::ZERO)),
             Step::Check,
-            Step::Extend { by: None },
-            Step::Extend { by: Some(Duration::from_secs(5)) },
+            Step::Extend { handle: orders, by: None },
+            Step::Extend { handle: orders, by: Some(Duration::from_secs(5)) },
             Step::Hold,
-            Step::Repeat { times: 2, steps: vec![Step::Release] },
+            Step::Repeat { times: 2, steps: vec![Step::Release { handle: orders }] },
         ]
     );
+}
+
+#[test]
+fn a_lock_is_called_by_its_handle_or_else_by_its_name() {
+    let of = |lock: &str, handle: &str| Step::Acquire { lock: lock.into(), handle: handle.into(), wait: None };
+    let named =
+        |handle: &str| (Step::Extend { handle: handle.into(), by: None }, Step::Release { handle: handle.into() });
+    let script = |acquire: &str, handle: &str| {
+        let list = format!("[{acquire}, {{ extend = {handle} }}, {{ release = {handle} }}]");
+        steps(&list)
+    };
+    for (acquire, step, handle) in [
+        ("{ acquire = { key = \"alice\" } }", of("alice", "alice"), "alice"),
+        ("{ acquire = { as = \"mine\" } }", of("orders", "mine"), "mine"),
+        ("{ acquire = { key = \"alice\", as = \"mine\" } }", of("alice", "mine"), "mine"),
+    ] {
+        let (extend, release) = named(handle);
+        let expected = [step, extend, release];
+        assert_eq!(script(acquire, "{}"), expected, "the only handle");
+        assert_eq!(script(acquire, &format!("{{ as = {handle:?} }}")), expected);
+    }
+    refuse(
+        &client("do = [{ acquire = { key = «\"a b\"» } }]"),
+        "`a b` is no name for a lock: letters, digits, `-` and `_`",
+    );
+}
+
+#[test]
+fn a_step_says_which_of_several_locks_it_means() {
+    let two = "{ acquire = { key = \"alice\" } }, { acquire = { key = \"bob\" } }";
+    refuse(
+        &client(&format!("do = [{two}, «\"release\"»]")),
+        "which lock is meant? This script has acquired alice, bob",
+    );
+    suggest(
+        &client(&format!("do = [{two}, {{ release = {{ as = «\"bop\"» }} }}]")),
+        "no `acquire` before this one is called `bop`",
+        "bob",
+    );
+    accept(&client(&format!("do = [{two}, {{ release = {{ as = \"alice\" }} }}, \"check\", \"hold\"]")));
+    // The same handle twice is one.
+    accept(&client("do = [\"acquire\", \"acquire\", \"release\"]"));
 }
 
 #[test]
@@ -199,7 +242,7 @@ fn a_wrong_step_is_refused_where_it_stands() {
     for step in ["mark", "take", "claim", "effect", "statement", "begin", "commit", "reap"] {
         refuse(&client(&format!("do = [«{step:?}»]")), &format!("`{step}` is not supported yet"));
     }
-    for (step, key) in [("acquire", "key"), ("acquire", "quorum"), ("extend", "as"), ("release", "on-error")] {
+    for (step, key) in [("acquire", "nodes"), ("acquire", "quorum"), ("release", "timeout"), ("release", "on-error")] {
         let text = client(&format!("do = [\"acquire\", {{ {step} = {{ «{key}» = 1 }} }}]"));
         refuse(&text, &format!("`{key}` is not supported yet"));
     }
