@@ -23,7 +23,7 @@ impl<H: RedisHost> Recipe<H> for MyLock {
     async fn acquire(&self, host: &H, lock: LockName) -> Acquired<()> {
         let value = Value::from(host.random(Purpose::Recipe).to_string().as_bytes());
         let px = Some(TTL.as_millis() as i64);
-        match self.ask(host, Command::Set { key: lock, value, nx: true, px }).await {
+        match self.ask(host, Command::set_nx(lock, value, px)).await {
             Some(Reply::Ok) => {
                 let counted = Authorities::one(self.0.redis[0].node());
                 Acquired::Granted(Lease { proof: (), token: None, until: Some(host.monotonic() + TTL), counted })

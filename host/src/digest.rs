@@ -93,6 +93,7 @@ digest_as_word! {
     u16 => |x| u64::from(*x),
     u32 => |x| u64::from(*x),
     u64 => |x| *x,
+    core::num::NonZeroU64 => |x| x.get(),
     i64 => |x| x.cast_unsigned(),
     crate::NodeId => |x| x.index() as u64,
     crate::AttemptId => |x| (x.client().index() as u64) << 32 | u64::from(x.ordinal()),

@@ -13,6 +13,8 @@ pub enum Shortage {
     Memory,
 }
 
+crate::digest_enum!(Shortage { 1 => Disk, 2 => Memory });
+
 /// What a machine is short of right now, and how many reasons there are for it: two faults at once need two
 /// ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

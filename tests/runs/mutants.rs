@@ -1,7 +1,7 @@
 //! Broken locks and broken resources, one for each property: each must be found out, or the property
 //! checks nothing. Beside each stands what was broken, working.
 
-use fencepost::redis::{Command, Reply, Value};
+use fencepost::redis::{Reply, Script, Value};
 use fencepost::{
     Acquired, Authorities, Bench, CellVerdict, Check, Connection, Duration, Guard, Lease, LockName, Op, Property,
     Purpose, Recipe, RedisHost, Release, Ruling, Token, Trial,
@@ -68,11 +68,11 @@ impl<H: RedisHost> Recipe<H> for Mutant {
         let start = host.monotonic();
         let px = Some(TTL.as_millis() as i64);
         let (key, counter) = (lock, "counter".into());
-        let command = Command::LockWithToken { key, value: value.clone(), px, counter };
+        let command = Script::LockWithToken { key, value: value.clone(), px, counter };
         let Ok(redis) = host.connect(self.bench.redis[0], self.bench.call_timeout).await else {
             return Acquired::Failed;
         };
-        let token = match redis.call(command, self.bench.call_timeout).await {
+        let token = match redis.call(command.into(), self.bench.call_timeout).await {
             Ok(Reply::Int(token)) => token.cast_unsigned(),
             Ok(_) if self.fault == Wrong::TakesNoForYes => 1_000,
             Ok(_) => return Acquired::Denied,
@@ -92,8 +92,8 @@ impl<H: RedisHost> Recipe<H> for Mutant {
         let Ok(redis) = host.connect(self.bench.redis[0], self.bench.call_timeout).await else {
             return Release::Refused;
         };
-        let command = Command::CompareAndDelete { key: lock, value: lease.proof.clone() };
-        match redis.call(command, self.bench.call_timeout).await {
+        let command = Script::CompareAndDelete { key: lock, value: lease.proof.clone() };
+        match redis.call(command.into(), self.bench.call_timeout).await {
             Ok(Reply::Int(1)) => Release::Confirmed,
             _ => Release::Refused,
         }

@@ -100,7 +100,7 @@ const fn sleep(length: Duration) -> Step {
 
 /// Somebody else takes the lock for so long.
 fn rival_takes(bench: &Bench, px: i64) -> Reply {
-    bench.serve(None, REDIS, Command::Set { key: LOCK, value: "rival".into(), nx: true, px: Some(px) })
+    bench.serve(None, REDIS, Command::set_nx(LOCK, "rival".into(), Some(px)))
 }
 
 fn rival_deletes(bench: &Bench) {

@@ -1,12 +1,12 @@
 //! How messages and notes read, and what becomes of them on their way through the kernel.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use host::{Digest, MonoTime, NodeId, Request};
 use spec::{Authorities, OpId, Version};
 
 use super::*;
-use crate::redis::{RedisError, Value};
+use crate::redis::{ExpireIf, Length, Lives, RedisError, Script, SetIf, Value};
 
 use host::Name;
 
@@ -27,23 +27,61 @@ fn messages_read_like_what_one_would_type() {
     let [lock, counter] = ["lock:orders", "lock:orders:token"].map(Name::from);
     let key = || lock;
     let value = || Value::from("7f3a5c00112233445566778899aabbccddeeff00");
+    let set = |only, get, lives| Command::Set { key: lock, value: value(), only, get, lives };
+    let expire = |only| Command::Expire { key: lock, length: Length::Seconds(5), only: Some(only) };
+    let eval = |script: Script| Message::from(Command::from(script));
     #[rustfmt::skip]
     let table: Vec<(Message, &str)> = vec![
-        (Command::Set { key: key(), value: value(), nx: true, px: Some(10_000) }.into(),
-            r#"SET lock:orders "7f3a…" NX PX 10000"#),
-        (Command::Set { key: key(), value: value(), nx: false, px: None }.into(), r#"SET lock:orders "7f3a…""#),
+        (Command::set_nx(key(), value(), Some(10_000)).into(), r#"SET lock:orders "7f3a…" NX PX 10000"#),
+        (set(None, false, Lives::Forever).into(), r#"SET lock:orders "7f3a…""#),
+        (set(Some(SetIf::Xx), true, Lives::AsBefore).into(), r#"SET lock:orders "7f3a…" XX GET KEEPTTL"#),
+        (set(None, false, Lives::Ex(10)).into(), r#"SET lock:orders "7f3a…" EX 10"#),
+        (set(None, false, Lives::ExAt(9)).into(), r#"SET lock:orders "7f3a…" EXAT 9"#),
+        (set(None, false, Lives::PxAt(9)).into(), r#"SET lock:orders "7f3a…" PXAT 9"#),
+        (Command::Setnx { key: key(), value: value() }.into(), r#"SETNX lock:orders "7f3a…""#),
         (Command::Get { key: key() }.into(), "GET lock:orders"),
         (Command::Del { key: key() }.into(), "DEL lock:orders"),
         (Command::Exists { key: key() }.into(), "EXISTS lock:orders"),
+        (Command::Persist { key: key() }.into(), "PERSIST lock:orders"),
+        (Command::Ttl { key: key() }.into(), "TTL lock:orders"),
         (Command::Pttl { key: key() }.into(), "PTTL lock:orders"),
-        (Command::Pexpire { key: key(), px: 500 }.into(), "PEXPIRE lock:orders 500"),
+        (Command::pexpire(key(), 500).into(), "PEXPIRE lock:orders 500"),
+        (expire(ExpireIf::Nx).into(), "EXPIRE lock:orders 5 NX"),
+        (expire(ExpireIf::Xx).into(), "EXPIRE lock:orders 5 XX"),
+        (expire(ExpireIf::Gt).into(), "EXPIRE lock:orders 5 GT"),
+        (expire(ExpireIf::Lt).into(), "EXPIRE lock:orders 5 LT"),
         (Command::Incr { key: counter }.into(), "INCR lock:orders:token"),
-        (Command::CompareAndDelete { key: key(), value: value() }.into(),
+        (Command::Hset { key: key(), field: "f".into(), value: "v".into() }.into(), r#"HSET lock:orders "f" "v""#),
+        (Command::Hget { key: key(), field: "f".into() }.into(), r#"HGET lock:orders "f""#),
+        (Command::Hexists { key: key(), field: "f".into() }.into(), r#"HEXISTS lock:orders "f""#),
+        (Command::Hdel { key: key(), field: "f".into() }.into(), r#"HDEL lock:orders "f""#),
+        (Command::Hincrby { key: key(), field: "f".into(), by: -1 }.into(), r#"HINCRBY lock:orders "f" -1"#),
+        (Command::Multi.into(), "MULTI"),
+        (Command::Exec.into(), "EXEC"),
+        (Command::Discard.into(), "DISCARD"),
+        (Command::Watch { key: key() }.into(), "WATCH lock:orders"),
+        (Command::Unwatch.into(), "UNWATCH"),
+        (eval(Script::CompareAndDelete { key: key(), value: value() }),
             r#"EVAL compare-and-delete lock:orders "7f3a…""#),
-        (Command::CompareAndPexpire { key: key(), value: value(), px: 9_000 }.into(),
+        (eval(Script::CompareAndPexpire { key: key(), value: value(), px: 9_000 }),
             r#"EVAL compare-and-pexpire lock:orders "7f3a…" 9000"#),
-        (Command::LockWithToken { key: key(), value: value(), px: Some(10_000), counter }.into(),
+        (eval(Script::LockWithToken { key: key(), value: value(), px: Some(10_000), counter }),
             r#"EVAL lock-with-token lock:orders lock:orders:token "7f3a…" PX 10000"#),
+        (eval(Script::ExtendOrCreate { key: key(), value: value(), px: 9_000 }),
+            r#"EVAL extend-or-create lock:orders "7f3a…" 9000"#),
+        (eval(Script::ExtendByAdding { key: key(), value: value(), px: 9_000 }),
+            r#"EVAL extend-by-adding lock:orders "7f3a…" 9000"#),
+        (eval(Script::HashLock { key: key(), owner: value(), px: 9_000, request: None }),
+            r#"EVAL hash-lock lock:orders "7f3a…" 9000"#),
+        (eval(Script::HashLock { key: key(), owner: value(), px: 9_000, request: NonZeroU64::new(7) }),
+            r#"EVAL hash-lock lock:orders "7f3a…" 9000 7"#),
+        (eval(Script::HashUnlock { key: key(), owner: value(), px: 9_000 }),
+            r#"EVAL hash-unlock lock:orders "7f3a…" 9000"#),
+        (eval(Script::HashExtend { key: key(), owner: value(), px: 9_000 }),
+            r#"EVAL hash-extend lock:orders "7f3a…" 9000"#),
+        (Reply::Queued.into(), "+QUEUED"),
+        (Reply::NilArray.into(), "nil"),
+        (Reply::Array(vec![Reply::Ok, Reply::Int(1)]).into(), "[+OK, :1]"),
         (Reply::Ok.into(), "+OK"),
         (Reply::Nil.into(), "nil"),
         (Reply::Int(33).into(), ":33"),
@@ -126,10 +164,13 @@ fn faults_know_requests_by_what_a_lock_wants_of_them() {
     let (key, value) = (Name::from("orders"), Value::from("a"));
     let name = |message: Message| Locks::operation(&message).0;
     let (k, v) = (|| key, || value.clone());
-    assert_eq!(name(Command::Set { key: k(), value: v(), nx: true, px: None }.into()), "set");
-    assert_eq!(name(Command::LockWithToken { key: k(), value: v(), px: None, counter: k() }.into()), "set");
-    assert_eq!(name(Command::CompareAndPexpire { key: k(), value: v(), px: 1 }.into()), "renew");
-    assert_eq!(name(Command::CompareAndDelete { key: k(), value: v() }.into()), "release");
+    assert_eq!(name(Command::set_nx(k(), v(), None).into()), "set");
+    assert_eq!(
+        name(Command::from(Script::LockWithToken { key: k(), value: v(), px: None, counter: k() }).into()),
+        "set"
+    );
+    assert_eq!(name(Command::from(Script::CompareAndPexpire { key: k(), value: v(), px: 1 }).into()), "renew");
+    assert_eq!(name(Command::from(Script::CompareAndDelete { key: k(), value: v() }).into()), "release");
     assert_eq!(name(Command::Incr { key: k() }.into()), "incr");
     assert_eq!([name(read().into()), name(write(None).into())], ["read", "write"]);
 }
@@ -150,11 +191,11 @@ fn messages_fit_a_cache_line() {
 #[test]
 fn digests_are_written_down() {
     // Golden: a change here changes every trace hash, and with it the engine version.
-    let set = Command::Set { key: "orders".into(), value: "a".into(), nx: true, px: Some(10_000) };
+    let set = Command::set_nx("orders".into(), "a".into(), Some(10_000));
     let error = Reply::Error(RedisError::InvalidExpire { command: "set" });
     let messages = [set.into(), write(Some(Version(3))).into(), Message::from(error)];
     assert_eq!(
         messages.map(|message| message.digested()),
-        [0x01f7_e958_66b0_a244, 0xf41d_8fa5_c55a_5aa2, 0xbf93_3a25_6319_7fb0]
+        [0xd829_122b_fda7_ddf8, 0xf41d_8fa5_c55a_5aa2, 0xbf93_3a25_6319_7fb0]
     );
 }

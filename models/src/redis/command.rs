@@ -1,14 +1,14 @@
 //! The commands that the model answers, typed.
 //!
-//! Scripts are commands of their own, one for each script that a lock uses: what counts of a script is
-//! that its commands run in one step, on one reading of the clock. The text of the language, its
-//! interpreter and `EVALSHA` are not modelled.
+//! A typed command cannot be malformed: what Redis answers to `NX XX`, to `PX 1.5` or to a missing argument
+//! is not modelled, and neither are two conditions of `EXPIRE` at once. The scripts of locks are commands
+//! too, each a variant of [`Script`].
 
 use std::fmt;
 
 use host::{Never, Operation, Request, digest_enum};
 
-use super::{Reply, Value};
+use super::{Reply, Script, Value};
 
 /// The name of a key. (Redis takes any bytes; the keys of locks are text.)
 pub type Key = host::Name;
@@ -16,16 +16,25 @@ pub type Key = host::Name;
 /// A request to a Redis server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// `SET key value [NX] [PX px]`
+    /// `SET key value [NX|XX] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL]`
     Set {
         /// Which key.
         key: Key,
         /// Its new value.
         value: Value,
-        /// Only if the key does not exist.
-        nx: bool,
-        /// Its time to live in ms; without it, the key does not expire.
-        px: Option<i64>,
+        /// Only in this case.
+        only: Option<SetIf>,
+        /// Whether to answer with the old value.
+        get: bool,
+        /// How long the key lives.
+        lives: Lives,
+    },
+    /// `SETNX key value`
+    Setnx {
+        /// Which key.
+        key: Key,
+        /// Its new value.
+        value: Value,
     },
     /// `GET key`
     Get {
@@ -42,51 +51,137 @@ pub enum Command {
         /// Which key.
         key: Key,
     },
-    /// `PTTL key`
-    Pttl {
+    /// `EXPIRE key s [NX|XX|GT|LT]`, or `PEXPIRE` with ms
+    Expire {
+        /// Which key.
+        key: Key,
+        /// Its new time to live.
+        length: Length,
+        /// Only in this case.
+        only: Option<ExpireIf>,
+    },
+    /// `PERSIST key`
+    Persist {
         /// Which key.
         key: Key,
     },
-    /// `PEXPIRE key px`
-    Pexpire {
+    /// `TTL key`: in seconds, rounded to the nearest.
+    Ttl {
         /// Which key.
         key: Key,
-        /// Its new time to live in ms.
-        px: i64,
+    },
+    /// `PTTL key`: in ms.
+    Pttl {
+        /// Which key.
+        key: Key,
     },
     /// `INCR key`
     Incr {
         /// Which key.
         key: Key,
     },
-    /// The release script: `DEL key` if it holds `value`. Returns 1 or 0.
-    CompareAndDelete {
+    /// `HSET key field value`
+    Hset {
         /// Which key.
         key: Key,
-        /// What it must hold.
-        value: Value,
-    },
-    /// The extend script: `PEXPIRE key px` if it holds `value`. Returns 1 or 0.
-    CompareAndPexpire {
-        /// Which key.
-        key: Key,
-        /// What it must hold.
-        value: Value,
-        /// Its new time to live in ms.
-        px: i64,
-    },
-    /// A lock script that gives a fencing token: `SET key value NX [PX px]`, and if that did, `INCR
-    /// counter`. Returns the counter or nil.
-    LockWithToken {
-        /// Which key.
-        key: Key,
+        /// Which field.
+        field: Value,
         /// Its new value.
         value: Value,
-        /// Its time to live in ms; without it, the key does not expire.
-        px: Option<i64>,
-        /// The key that counts the grants.
-        counter: Key,
     },
+    /// `HGET key field`
+    Hget {
+        /// Which key.
+        key: Key,
+        /// Which field.
+        field: Value,
+    },
+    /// `HEXISTS key field`
+    Hexists {
+        /// Which key.
+        key: Key,
+        /// Which field.
+        field: Value,
+    },
+    /// `HDEL key field`
+    Hdel {
+        /// Which key.
+        key: Key,
+        /// Which field.
+        field: Value,
+    },
+    /// `HINCRBY key field by`
+    Hincrby {
+        /// Which key.
+        key: Key,
+        /// Which field.
+        field: Value,
+        /// How much more.
+        by: i64,
+    },
+    /// `EVAL script …`
+    Eval(Script),
+    /// `MULTI`
+    Multi,
+    /// `EXEC`
+    Exec,
+    /// `DISCARD`
+    Discard,
+    /// `WATCH key`
+    Watch {
+        /// Which key.
+        key: Key,
+    },
+    /// `UNWATCH`
+    Unwatch,
+}
+
+/// When `SET` sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetIf {
+    /// If the key does not exist.
+    Nx,
+    /// If it does.
+    Xx,
+}
+
+/// When `EXPIRE` changes anything. A key without a time to live counts as one that lives for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExpireIf {
+    /// If the key has no time to live.
+    Nx,
+    /// If it has one.
+    Xx,
+    /// If it then lives longer.
+    Gt,
+    /// If it then lives less long.
+    Lt,
+}
+
+/// A time to live, in the unit in which it is given: the unit decides the command's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Length {
+    /// So many seconds.
+    Seconds(i64),
+    /// So many milliseconds.
+    Millis(i64),
+}
+
+/// How long a key lives that `SET` has set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lives {
+    /// Until it is deleted.
+    Forever,
+    /// So many seconds from now.
+    Ex(i64),
+    /// So many milliseconds from now.
+    Px(i64),
+    /// Until the wall clock reads so many seconds since 1970.
+    ExAt(i64),
+    /// Until the wall clock reads so many milliseconds since 1970.
+    PxAt(i64),
+    /// `KEEPTTL`: as long as it would have lived.
+    AsBefore,
 }
 
 impl Request for Command {
@@ -95,64 +190,162 @@ impl Request for Command {
 }
 
 impl Command {
+    /// How locks take their key: `SET key value NX [PX px]`.
+    #[must_use]
+    pub const fn set_nx(key: Key, value: Value, px: Option<i64>) -> Self {
+        Self::Set { key, value, only: Some(SetIf::Nx), get: false, lives: Lives::px(px) }
+    }
+
+    /// `PEXPIRE key px`
+    #[must_use]
+    pub const fn pexpire(key: Key, px: i64) -> Self {
+        Self::Expire { key, length: Length::Millis(px), only: None }
+    }
+
     /// The name by which faults know it: what a lock wants of it, else the command's own.
     #[must_use]
     pub const fn operation(&self) -> Operation {
         Operation(match self {
-            Self::Set { .. } | Self::LockWithToken { .. } => "set",
-            Self::CompareAndPexpire { .. } => "renew",
-            Self::CompareAndDelete { .. } => "release",
+            Self::Set { .. } | Self::Setnx { .. } => "set",
+            Self::Expire { .. } => "renew",
+            Self::Del { .. } => "release",
+            Self::Eval(script) => script.operation(),
             Self::Get { .. } => "get",
-            Self::Del { .. } => "del",
             Self::Exists { .. } => "exists",
+            Self::Persist { .. } => "persist",
+            Self::Ttl { .. } => "ttl",
             Self::Pttl { .. } => "pttl",
-            Self::Pexpire { .. } => "pexpire",
             Self::Incr { .. } => "incr",
+            Self::Hset { .. } => "hset",
+            Self::Hget { .. } => "hget",
+            Self::Hexists { .. } => "hexists",
+            Self::Hdel { .. } => "hdel",
+            Self::Hincrby { .. } => "hincrby",
+            Self::Multi => "multi",
+            Self::Exec => "exec",
+            Self::Discard => "discard",
+            Self::Watch { .. } => "watch",
+            Self::Unwatch => "unwatch",
         })
     }
 }
 
+impl From<Script> for Command {
+    fn from(script: Script) -> Self {
+        Self::Eval(script)
+    }
+}
+
+impl Lives {
+    /// So many ms; without a number, for ever.
+    #[must_use]
+    pub const fn px(px: Option<i64>) -> Self {
+        match px {
+            Some(px) => Self::Px(px),
+            None => Self::Forever,
+        }
+    }
+}
+
+impl Length {
+    /// In ms; `None` if that is no 64-bit number.
+    #[must_use]
+    pub const fn millis(self) -> Option<i64> {
+        match self {
+            Self::Seconds(seconds) => seconds.checked_mul(1_000),
+            Self::Millis(millis) => Some(millis),
+        }
+    }
+}
+
 digest_enum!(Command {
-    1 => Set { key, value, nx, px },
-    2 => Get { key },
-    3 => Del { key },
-    4 => Exists { key },
-    5 => Pttl { key },
-    6 => Pexpire { key, px },
-    7 => Incr { key },
-    8 => CompareAndDelete { key, value },
-    9 => CompareAndPexpire { key, value, px },
-    10 => LockWithToken { key, value, px, counter },
+    1 => Set { key, value, only, get, lives },
+    2 => Setnx { key, value },
+    3 => Get { key },
+    4 => Del { key },
+    5 => Exists { key },
+    6 => Expire { key, length, only },
+    7 => Persist { key },
+    8 => Ttl { key },
+    9 => Pttl { key },
+    10 => Incr { key },
+    11 => Hset { key, field, value },
+    12 => Hget { key, field },
+    13 => Hexists { key, field },
+    14 => Hdel { key, field },
+    15 => Hincrby { key, field, by },
+    16 => Eval(script),
+    17 => Multi,
+    18 => Exec,
+    19 => Discard,
+    20 => Watch { key },
+    21 => Unwatch,
 });
+digest_enum!(SetIf { 1 => Nx, 2 => Xx });
+digest_enum!(ExpireIf { 1 => Nx, 2 => Xx, 3 => Gt, 4 => Lt });
+digest_enum!(Length { 1 => Seconds(seconds), 2 => Millis(millis) });
+digest_enum!(Lives { 1 => Forever, 2 => Ex(s), 3 => Px(ms), 4 => ExAt(s), 5 => PxAt(ms), 6 => AsBefore });
 
 impl fmt::Display for Command {
     /// As one would type it, scripts by their names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Set { key, value, nx, px } => {
-                let nx = if *nx { " NX" } else { "" };
-                write!(f, "SET {key} {value}{nx}{}", Px(*px))
+            Self::Set { key, value, only, get, lives } => {
+                write!(f, "SET {key} {value}")?;
+                match only {
+                    Some(SetIf::Nx) => f.write_str(" NX")?,
+                    Some(SetIf::Xx) => f.write_str(" XX")?,
+                    None => {}
+                }
+                f.write_str(if *get { " GET" } else { "" })?;
+                lives.fmt(f)
             }
+            Self::Setnx { key, value } => write!(f, "SETNX {key} {value}"),
             Self::Get { key } => write!(f, "GET {key}"),
             Self::Del { key } => write!(f, "DEL {key}"),
             Self::Exists { key } => write!(f, "EXISTS {key}"),
-            Self::Pttl { key } => write!(f, "PTTL {key}"),
-            Self::Pexpire { key, px } => write!(f, "PEXPIRE {key} {px}"),
-            Self::Incr { key } => write!(f, "INCR {key}"),
-            Self::CompareAndDelete { key, value } => write!(f, "EVAL compare-and-delete {key} {value}"),
-            Self::CompareAndPexpire { key, value, px } => write!(f, "EVAL compare-and-pexpire {key} {value} {px}"),
-            Self::LockWithToken { key, value, px, counter } => {
-                write!(f, "EVAL lock-with-token {key} {counter} {value}{}", Px(*px))
+            Self::Expire { key, length, only } => {
+                match length {
+                    Length::Seconds(seconds) => write!(f, "EXPIRE {key} {seconds}")?,
+                    Length::Millis(millis) => write!(f, "PEXPIRE {key} {millis}")?,
+                }
+                f.write_str(match only {
+                    None => "",
+                    Some(ExpireIf::Nx) => " NX",
+                    Some(ExpireIf::Xx) => " XX",
+                    Some(ExpireIf::Gt) => " GT",
+                    Some(ExpireIf::Lt) => " LT",
+                })
             }
+            Self::Persist { key } => write!(f, "PERSIST {key}"),
+            Self::Ttl { key } => write!(f, "TTL {key}"),
+            Self::Pttl { key } => write!(f, "PTTL {key}"),
+            Self::Incr { key } => write!(f, "INCR {key}"),
+            Self::Hset { key, field, value } => write!(f, "HSET {key} {field} {value}"),
+            Self::Hget { key, field } => write!(f, "HGET {key} {field}"),
+            Self::Hexists { key, field } => write!(f, "HEXISTS {key} {field}"),
+            Self::Hdel { key, field } => write!(f, "HDEL {key} {field}"),
+            Self::Hincrby { key, field, by } => write!(f, "HINCRBY {key} {field} {by}"),
+            Self::Eval(script) => write!(f, "EVAL {script}"),
+            Self::Multi => f.write_str("MULTI"),
+            Self::Exec => f.write_str("EXEC"),
+            Self::Discard => f.write_str("DISCARD"),
+            Self::Watch { key } => write!(f, "WATCH {key}"),
+            Self::Unwatch => f.write_str("UNWATCH"),
         }
     }
 }
 
-/// An optional time to live, as an option of `SET`.
-struct Px(Option<i64>);
-
-impl fmt::Display for Px {
+impl fmt::Display for Lives {
+    /// As an option of `SET`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |px| write!(f, " PX {px}"))
+        match self {
+            Self::Forever => Ok(()),
+            Self::Ex(seconds) => write!(f, " EX {seconds}"),
+            Self::Px(millis) => write!(f, " PX {millis}"),
+            Self::ExAt(seconds) => write!(f, " EXAT {seconds}"),
+            Self::PxAt(millis) => write!(f, " PXAT {millis}"),
+            Self::AsBefore => f.write_str(" KEEPTTL"),
+        }
     }
 }

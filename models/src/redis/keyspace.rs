@@ -6,10 +6,17 @@ use host::AttemptId;
 
 use super::{Key, Value};
 
+/// What a key holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Data {
+    String(Value),
+    Hash(BTreeMap<Value, Value>),
+}
+
 /// One key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
-    pub(super) value: Value,
+    pub(super) data: Data,
     /// The time, in ms since 1970, after which the key is gone. `None`: it stays.
     pub(super) when: Option<i64>,
     /// The attempt that took the lock whose key this is. A shadow: no reply depends on it.
@@ -41,6 +48,11 @@ impl Keyspace {
     pub(super) fn expired_lock(&self, now: i64) -> Option<Key> {
         let has_expired = |entry: &Entry| entry.owner.is_some() && entry.when.is_some_and(|when| now > when);
         self.entries.iter().find(|(_, entry)| has_expired(entry)).map(|(key, _)| *key)
+    }
+
+    /// Whether the key is in the memory, and has expired.
+    pub(super) fn is_stale(&self, key: &str, now: i64) -> bool {
+        self.entries.get(key).and_then(|entry| entry.when).is_some_and(|when| now > when)
     }
 
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {

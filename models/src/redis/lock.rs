@@ -24,7 +24,7 @@ use std::rc::Rc;
 use host::{Duration, MonoTime, Purpose, Server};
 use spec::{Authorities, LockName, Token};
 
-use super::{Command, Key, RedisHost, Reply, Value};
+use super::{Command, Key, RedisHost, Reply, Script, Value};
 use crate::link::{Link, LinkError};
 use crate::lock::{RedisLock, TokenSource};
 use crate::recipe::{Acquired, Lease, Recipe, Release, Renewal};
@@ -101,7 +101,7 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
         let Some(ttl) = by.map(Ttl::of).or(self.0.ttl) else { return Renewal::Failed };
         let (key, value) = (lock, lease.proof.clone());
         let start = host.monotonic();
-        match self.0.link.call(host, Command::CompareAndPexpire { key, value, px: ttl.px }).await {
+        match self.0.link.call(host, Script::CompareAndPexpire { key, value, px: ttl.px }.into()).await {
             Ok(Reply::Int(1)) => Renewal::Extended { until: ttl.deadline(start) },
             _ => Renewal::Failed,
         }
@@ -119,14 +119,14 @@ impl<H: RedisHost> SingleRedis<H> {
     async fn take(&self, host: &H, key: Key, value: Value) -> Result<Reply, LinkError> {
         let px = self.0.ttl.map(|ttl| ttl.px);
         let command = match self.0.token {
-            TokenSource::None => Command::Set { key, value, nx: true, px },
-            TokenSource::IncrInScript => Command::LockWithToken { key, value, px, counter: COUNTER },
+            TokenSource::None => Command::set_nx(key, value, px),
+            TokenSource::IncrInScript => Script::LockWithToken { key, value, px, counter: COUNTER }.into(),
         };
         self.0.link.call(host, command).await
     }
 
     async fn delete(&self, host: &H, key: Key, value: Value) -> Result<Reply, LinkError> {
-        self.0.link.call(host, Command::CompareAndDelete { key, value }).await
+        self.0.link.call(host, Script::CompareAndDelete { key, value }.into()).await
     }
 }
 

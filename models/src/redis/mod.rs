@@ -3,21 +3,26 @@
 //! | file | what |
 //! |---|---|
 //! | [`server`] | the server's state machine |
-//! | [`command`], [`reply`], [`value`] | what travels |
+//! | `execute`, `transaction` | one command or script, one connection's transaction |
 //! | `keyspace` | the keys, and when they are gone |
+//! | [`command`], [`script`], [`reply`], [`value`] | what travels |
 //! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete |
 
 pub mod command;
+mod execute;
 mod keyspace;
 pub mod lock;
 pub mod reply;
+pub mod script;
 pub mod server;
+mod transaction;
 pub mod value;
 
-pub use command::{Command, Key};
+pub use command::{Command, ExpireIf, Key, Length, Lives, SetIf};
 pub use lock::SingleRedis;
 pub use reply::{RedisError, Reply};
-pub use server::Redis;
+pub use script::Script;
+pub use server::{Redis, TtlClock};
 pub use value::Value;
 
 use host::Calls;

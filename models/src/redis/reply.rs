@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use host::digest_enum;
+use host::{Shortage, digest_enum};
 
 use super::Value;
 
@@ -11,12 +11,18 @@ use super::Value;
 pub enum Reply {
     /// The simple string `OK`.
     Ok,
+    /// The simple string `QUEUED`: the command will run with its transaction.
+    Queued,
     /// The null bulk string.
     Nil,
+    /// The null array: a transaction that did not run, since a watched key had changed.
+    NilArray,
     /// An integer.
     Int(i64),
     /// A bulk string.
     Bulk(Value),
+    /// The replies of a transaction's commands.
+    Array(Vec<Self>),
     /// An error.
     Error(RedisError),
 }
@@ -33,21 +39,69 @@ pub enum RedisError {
     },
     /// A value that should be an integer, and is not.
     NotAnInteger,
+    /// A field of a hash that should be an integer, and is not.
+    FieldNotAnInteger,
     /// A counter that is already the largest integer.
     Overflow,
+    /// A key that holds something of another type.
+    WrongType,
+    /// The command would write (or, for memory, grow), and the machine cannot.
+    Short(Shortage),
+    /// `EXEC` of a transaction of which a command was refused when it was queued.
+    Aborted,
+    /// `EXEC` of a transaction that the machine cannot serve.
+    AbortedShort(Shortage),
+    /// `MULTI` within a transaction.
+    NestedMulti,
+    /// `WATCH` within a transaction.
+    WatchInMulti,
+    /// `EXEC` or `DISCARD` outside any transaction.
+    WithoutMulti {
+        /// The command.
+        command: &'static str,
+    },
 }
 
-digest_enum!(Reply { 1 => Ok, 2 => Nil, 3 => Int(number), 4 => Bulk(value), 5 => Error(error) });
-digest_enum!(RedisError { 1 => InvalidExpire { command }, 2 => NotAnInteger, 3 => Overflow });
+digest_enum!(Reply {
+    1 => Ok,
+    2 => Nil,
+    3 => Int(number),
+    4 => Bulk(value),
+    5 => Error(error),
+    6 => Queued,
+    7 => NilArray,
+    8 => Array(replies),
+});
+digest_enum!(RedisError {
+    1 => InvalidExpire { command },
+    2 => NotAnInteger,
+    3 => Overflow,
+    4 => FieldNotAnInteger,
+    5 => WrongType,
+    6 => Short(shortage),
+    7 => Aborted,
+    8 => AbortedShort(shortage),
+    9 => NestedMulti,
+    10 => WatchInMulti,
+    11 => WithoutMulti { command },
+});
 
 impl fmt::Display for Reply {
-    /// As on the wire, but for nil and for strings, which are made readable.
+    /// As on the wire, but for nil, strings and arrays, which are made readable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ok => f.write_str("+OK"),
-            Self::Nil => f.write_str("nil"),
+            Self::Queued => f.write_str("+QUEUED"),
+            Self::Nil | Self::NilArray => f.write_str("nil"),
             Self::Int(number) => write!(f, ":{number}"),
             Self::Bulk(value) => write!(f, "{value}"),
+            Self::Array(replies) => {
+                f.write_str("[")?;
+                for (i, reply) in replies.iter().enumerate() {
+                    write!(f, "{}{reply}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str("]")
+            }
             Self::Error(error) => write!(f, "-{error}"),
         }
     }
@@ -58,7 +112,29 @@ impl fmt::Display for RedisError {
         match self {
             Self::InvalidExpire { command } => write!(f, "ERR invalid expire time in '{command}' command"),
             Self::NotAnInteger => f.write_str("ERR value is not an integer or out of range"),
+            Self::FieldNotAnInteger => f.write_str("ERR hash value is not an integer"),
             Self::Overflow => f.write_str("ERR increment or decrement would overflow"),
+            Self::WrongType => f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value"),
+            Self::Short(what) => f.write_str(shortage(*what)),
+            Self::Aborted => f.write_str("EXECABORT Transaction discarded because of previous errors."),
+            Self::AbortedShort(what) => {
+                write!(f, "EXECABORT Transaction discarded because of: {}", shortage(*what))
+            }
+            Self::NestedMulti => f.write_str("ERR MULTI calls can not be nested"),
+            Self::WatchInMulti => f.write_str("ERR WATCH inside MULTI is not allowed"),
+            Self::WithoutMulti { command } => write!(f, "ERR {command} without MULTI"),
         }
+    }
+}
+
+const fn shortage(what: Shortage) -> &'static str {
+    match what {
+        Shortage::Disk => {
+            "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. \
+             Commands that may modify the data set are disabled, because this instance is configured to report \
+             errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the \
+             Redis logs for details about the RDB error."
+        }
+        Shortage::Memory => "OOM command not allowed when used memory > 'maxmemory'.",
     }
 }

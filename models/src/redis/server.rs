@@ -3,68 +3,112 @@
 //! Sources: the Redis 7.0.15 source (`t_string.c`, `expire.c`, `db.c`) and what such a server answers.
 //!
 //! * **Clock.** A time to live becomes an absolute deadline on the *wall* clock, in whole ms, so that a
-//!   step of the clock moves every deadline at once. The clock is read once for a command or a script.
+//!   step of the clock moves every deadline at once. The clock is read once for a command or a script. What
+//!   many have asked for, and no Redis does, is [`TtlClock::Monotonic`].
 //! * **Expiry.** A key is there while `now <= deadline`. It is taken away by the next command that
 //!   touches it. Redis also looks for expired keys by itself, ten times a second, and finds most of them;
 //!   here the keys of locks, and only those, are found at once, by a timer on the wall clock. No command
 //!   can tell the difference, but the history can: what has expired is owned no more.
-//! * **Persistence.** None: a restarted server is empty, counters included.
+//! * **Persistence.** None: a restarted server is empty, counters included. It has the save points of the
+//!   default configuration all the same, and never comes to one: on a machine whose disk cannot be written it
+//!   refuses to write (`MISCONF`).
+//! * **Memory.** No policy of eviction: on a machine that is short of memory the server refuses to grow
+//!   (`OOM`). What it evicts, a fault evicts.
 //!
-//! Not modelled: eviction and other limits of memory, replication, transactions, blocking commands,
-//! publish and subscribe, types other than strings.
+//! Not modelled: replication, blocking commands, publish and subscribe, types other than strings and hashes,
+//! conditions of `EXPIRE` in pairs, the interpreter of scripts.
 
-use host::{AttemptId, Context, Deadline, Origin, Service, TimerId, WallTime};
-use spec::Note;
+use host::{ConnId, Context, Deadline, MonoTime, Origin, Service, TimerId, WallTime};
 
-use super::keyspace::{Entry, Keyspace};
-use super::{Command, Key, RedisError, Reply, Value};
-use crate::domain::{Locks, Message};
+use super::Reply;
+use super::execute::Step;
+use super::keyspace::Keyspace;
+use super::transaction::Transactions;
+use crate::domain::{Locks, Message, Nudge};
 
 /// A Redis server.
 ///
 /// # Who owns a key
 ///
-/// The history is told who owns a lock's key; no reply depends on it. A key that `SET` or
-/// lock-with-token writes is owned by the attempt that asked for it, and a key that is deleted or found
-/// expired is nobody's. A renewal changes no owner: the history is told whose lease it was that was
+/// The history is told who owns a lock's key; no reply depends on it. A key that `SET` writes, alone or in a
+/// script, is owned by the attempt that asked for it, and so is the hash that a lock's script counts in. A key
+/// that is deleted, evicted or found expired is nobody's. A renewal changes no owner: the history is told whose lease it was that was
 /// extended, whoever asked. A key that no attempt has set is not mentioned.
 ///
 /// A key that expires is mentioned when it does; late, if the process stands still then, and never, if
 /// it is dead.
 #[derive(Default, Debug)]
 pub struct Redis {
+    clock: TtlClock,
     keys: Keyspace,
+    transactions: Transactions,
     /// The deadline of the lock that expires next, as the timer is set.
     next_expiry: Option<i64>,
 }
 
+/// On which clock a server counts the lives of its keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TtlClock {
+    /// The wall clock, as Redis does: <https://github.com/redis/redis/blob/7.0.15/src/db.c> (`keyIsExpired`).
+    #[default]
+    Wall,
+    /// The monotonic clock, as has been asked for: <https://github.com/valkey-io/valkey/issues/2651>.
+    Monotonic,
+}
+
 impl Service<Locks> for Redis {
     fn on_start(&mut self, _: &mut Context<Locks>) {
-        *self = Self::default();
+        *self = Self::new(self.clock);
     }
 
     fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
         let Message::Redis(command) = message else { panic!("not a Redis command: {message:?}") };
-        let now = cx.wall.millis();
-        let reply = Step { keys: &mut self.keys, cx, now }.run(command).unwrap_or_else(Reply::Error);
+        let reply = self.step(cx).serve(from.conn, command).unwrap_or_else(Reply::Error);
         cx.reply(from, reply);
         self.await_expiry(cx);
     }
 
     fn on_timer(&mut self, cx: &mut Context<Locks>, _: TimerId) {
-        let now = cx.wall.millis();
-        let mut step = Step { keys: &mut self.keys, cx, now };
+        let mut step = self.step(cx);
         // Whichever key expires next, it is gone if it has expired, and if a step has taken the clock
         // back since, it is not.
-        while let Some(key) = step.keys.expired_lock(now) {
+        while let Some(key) = step.keys.expired_lock(step.now) {
             step.live(&key);
         }
         self.next_expiry = None;
         self.await_expiry(cx);
     }
+
+    fn on_nudge(&mut self, cx: &mut Context<Locks>, nudge: Nudge) {
+        match nudge {
+            Nudge::Evict(key) => {
+                self.step(cx).delete(&key);
+            }
+        }
+        self.await_expiry(cx);
+    }
+
+    fn on_close(&mut self, _: &mut Context<Locks>, conn: ConnId) {
+        self.transactions.forget(conn);
+    }
 }
 
 impl Redis {
+    /// A server without keys, which counts their lives on that clock.
+    #[must_use]
+    pub fn new(clock: TtlClock) -> Self {
+        Self { clock, ..Self::default() }
+    }
+
+    fn step<'a>(&'a mut self, cx: &'a mut Context<Locks>) -> Step<'a> {
+        let wall = cx.wall.millis();
+        let now = match self.clock {
+            TtlClock::Wall => wall,
+            TtlClock::Monotonic => i64::try_from(cx.mono.as_nanos() / NANOS).unwrap_or(i64::MAX),
+        };
+        Step { keys: &mut self.keys, transactions: &mut self.transactions, cx, now, wall }
+    }
+
     /// Sets the timer for the next lock that expires.
     fn await_expiry(&mut self, cx: &mut Context<Locks>) {
         let next = self.keys.next_expiry();
@@ -72,147 +116,32 @@ impl Redis {
             return;
         }
         self.next_expiry = next;
-        match next {
-            // It is there through the whole millisecond of its deadline.
-            Some(when) => cx.set_timer(EXPIRY, Deadline::Wall(WallTime::from_millis(when.saturating_add(1)))),
+        // It is there through the whole millisecond of its deadline.
+        match next.map(|when| when.saturating_add(1)) {
+            Some(gone) => cx.set_timer(EXPIRY, self.clock.deadline(gone)),
             None => cx.cancel_timer(EXPIRY),
         }
     }
 }
 
+impl TtlClock {
+    /// When that clock reads so many ms.
+    fn deadline(self, millis: i64) -> Deadline {
+        match self {
+            Self::Wall => Deadline::Wall(WallTime::from_millis(millis)),
+            Self::Monotonic => {
+                let millis = u64::try_from(millis).unwrap_or(0);
+                Deadline::Mono(MonoTime::from_nanos(millis.saturating_mul(NANOS)))
+            }
+        }
+    }
+}
+
+/// Of a millisecond.
+const NANOS: u64 = 1_000_000;
+
 /// The one timer of the server.
 const EXPIRY: TimerId = TimerId(0);
-
-/// The execution of one command or script.
-struct Step<'a> {
-    keys: &'a mut Keyspace,
-    cx: &'a mut Context<Locks>,
-    /// The wall clock in ms, read once.
-    now: i64,
-}
-
-impl Step<'_> {
-    fn run(&mut self, command: Command) -> Result<Reply, RedisError> {
-        Ok(match command {
-            Command::Set { key, value, nx, px } => self.set(key, value, nx, px)?,
-            Command::Get { key } => self.live(&key).map_or(Reply::Nil, |entry| Reply::Bulk(entry.value.clone())),
-            Command::Del { key } => count(self.delete(&key)),
-            Command::Exists { key } => count(self.live(&key).is_some()),
-            Command::Pttl { key } => Reply::Int(self.pttl(&key)),
-            Command::Pexpire { key, px } => count(self.pexpire(&key, px)?),
-            Command::Incr { key } => Reply::Int(self.incr(key)?),
-            Command::CompareAndDelete { key, value } => count(self.holds(&key, &value) && self.delete(&key)),
-            Command::CompareAndPexpire { key, value, px } => count(self.holds(&key, &value) && self.pexpire(&key, px)?),
-            Command::LockWithToken { key, value, px, counter } => match self.set(key, value, true, px)? {
-                Reply::Ok => Reply::Int(self.incr(counter)?),
-                refused => refused,
-            },
-        })
-    }
-
-    fn set(&mut self, key: Key, value: Value, nx: bool, px: Option<i64>) -> Result<Reply, RedisError> {
-        // The arguments are looked at before the key: a bad one is an error even if the key exists.
-        let when = match px {
-            None => None,
-            Some(px) if px <= 0 => return Err(RedisError::InvalidExpire { command: "set" }),
-            Some(px) => Some(self.deadline(px, "set")?),
-        };
-        if self.live(&key).is_some() && nx {
-            return Ok(Reply::Nil);
-        }
-        let owner = self.cx.attempt;
-        self.insert(key, Entry { value, when, owner });
-        Ok(Reply::Ok)
-    }
-
-    fn pttl(&mut self, key: &Key) -> i64 {
-        let now = self.now;
-        match self.live(key) {
-            None => -2,
-            Some(Entry { when: None, .. }) => -1,
-            Some(Entry { when: Some(when), .. }) => *when - now,
-        }
-    }
-
-    fn pexpire(&mut self, key: &Key, px: i64) -> Result<bool, RedisError> {
-        let (when, now) = (self.deadline(px, "pexpire")?, self.now);
-        let Some(entry) = self.live(key) else { return Ok(false) };
-        if when > now {
-            entry.when = Some(when);
-            let owner = entry.owner;
-            self.note_extended(*key, owner);
-        } else {
-            self.delete(key);
-        }
-        Ok(true)
-    }
-
-    fn incr(&mut self, key: Key) -> Result<i64, RedisError> {
-        let (old, when) = match self.live(&key) {
-            None => (0, None),
-            Some(entry) => (entry.value.as_integer().ok_or(RedisError::NotAnInteger)?, entry.when),
-        };
-        let new = old.checked_add(1).ok_or(RedisError::Overflow)?;
-        self.insert(key, Entry { value: new.into(), when, owner: None });
-        Ok(new)
-    }
-
-    fn holds(&mut self, key: &Key, value: &Value) -> bool {
-        self.live(key).is_some_and(|entry| entry.value == *value)
-    }
-
-    /// The deadline `px` ms from now.
-    fn deadline(&self, px: i64, command: &'static str) -> Result<i64, RedisError> {
-        self.now.checked_add(px).ok_or(RedisError::InvalidExpire { command })
-    }
-
-    /// The key, if it exists. Every access goes through here, so that no command sees an expired key.
-    fn live(&mut self, key: &Key) -> Option<&mut Entry> {
-        if let Some(expired) = self.keys.take_expired(key, self.now) {
-            self.note_removal(key, &expired);
-        }
-        self.keys.get_mut(key)
-    }
-
-    fn insert(&mut self, key: Key, entry: Entry) {
-        let owner = entry.owner;
-        let replaced = self.keys.insert(key, entry);
-        if owner.is_some() || replaced.is_some_and(|entry| entry.owner.is_some()) {
-            self.note_owner(key, owner);
-        }
-    }
-
-    fn delete(&mut self, key: &Key) -> bool {
-        // An expired key is not there to be deleted.
-        self.live(key);
-        let Some(removed) = self.keys.remove(key) else { return false };
-        self.note_removal(key, &removed);
-        true
-    }
-
-    fn note_removal(&mut self, key: &Key, removed: &Entry) {
-        if removed.owner.is_some() {
-            self.note_owner(*key, None);
-        }
-    }
-
-    fn note_extended(&mut self, key: Key, owner: Option<AttemptId>) {
-        if let Some(attempt) = owner {
-            let authority = self.cx.node;
-            self.cx.note(Note::Extended { authority, key, attempt });
-        }
-    }
-
-    fn note_owner(&mut self, key: Key, attempt: Option<AttemptId>) {
-        let authority = self.cx.node;
-        self.cx.note(Note::Owner { authority, key, attempt });
-    }
-}
-
-/// 1 or 0, as Redis says yes or no.
-fn count(yes: bool) -> Reply {
-    Reply::Int(yes.into())
-}
 
 #[cfg(test)]
 mod tests;

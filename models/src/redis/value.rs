@@ -6,7 +6,7 @@ use std::rc::Rc;
 use host::{Digest, Fold};
 
 /// The value of a key. Copies share the bytes.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Value(Rc<[u8]>);
 
 impl Value {

@@ -134,7 +134,7 @@ fn an_attempt_that_could_not_be_sent_fails_and_the_next_connects_again() {
 #[test]
 fn an_error_is_no_grant() {
     let bench = Bench::new(Guard::Open);
-    let counter = Command::Set { key: COUNTER, value: "abc".into(), nx: false, px: None };
+    let counter = Command::Setnx { key: COUNTER, value: "abc".into() };
     bench.serve(None, REDIS, counter);
     // Redis has set the key by the time it finds that it cannot count.
     assert_eq!(acquire(&bench, &lock(TokenSource::IncrInScript, Some(TTL))), Acquired::Failed);

@@ -3,19 +3,28 @@
 
 use std::num::NonZeroU32;
 
-use host::{CallId, ConnId, Deadline, Effect, MonoTime, NodeId, Operation, WallTime};
+use host::{AttemptId, CallId, ConnId, Deadline, Effect, NodeId, Operation, Shortages};
+
+use spec::Note;
 
 use super::*;
+use crate::redis::{Command, Key, Lives, Script, SetIf};
+
+mod contract;
 
 /// A server, the clock on its wall, and the client that is asking.
 struct Bench {
     redis: Redis,
     now: i64,
+    /// What the monotonic clock reads, in ms.
+    mono: u64,
     asker: Option<AttemptId>,
     owners: Vec<Option<AttemptId>>,
     extended: Vec<AttemptId>,
-    /// What the wall clock must read for the timer to be due.
+    /// What the clock of the keys' lives must read for the timer to be due.
     timer: Option<i64>,
+    /// What the machine lacks.
+    short: Shortages,
 }
 
 const A: &str = "value of A";
@@ -30,7 +39,8 @@ fn attempt(client: u16) -> AttemptId {
 impl Bench {
     fn new() -> Self {
         let (redis, now) = (Redis::default(), 1_700_000_000_000);
-        Self { redis, now, asker: None, owners: Vec::new(), extended: Vec::new(), timer: None }
+        let (asker, owners, extended, timer) = (None, Vec::new(), Vec::new(), None);
+        Self { redis, now, mono: 0, asker, owners, extended, timer, short: Shortages::default() }
     }
 
     /// From here on, that client's attempt is asking.
@@ -44,8 +54,10 @@ impl Bench {
     }
 
     fn step(&mut self, step: impl FnOnce(&mut Redis, &mut Context<Locks>)) -> Option<Reply> {
-        let mut cx = Context::at(NodeId::new(7), MonoTime::default(), WallTime::from_millis(self.now));
+        let mut cx =
+            Context::at(NodeId::new(7), MonoTime::from_nanos(self.mono * NANOS), WallTime::from_millis(self.now));
         cx.attempt = self.asker;
+        cx.shortages = self.short;
         step(&mut self.redis, &mut cx);
         assert!(cx.disk.records().is_empty(), "it has no persistence");
         let mut reply = None;
@@ -61,6 +73,7 @@ impl Bench {
                     self.extended.push(attempt);
                 }
                 Effect::SetTimer(_, Deadline::Wall(at)) => self.timer = Some(at.millis()),
+                Effect::SetTimer(_, Deadline::Mono(at)) => self.timer = Some((at.as_nanos() / NANOS).cast_signed()),
                 Effect::CancelTimer(_) => self.timer = None,
                 other => panic!("{other:?}"),
             }
@@ -76,29 +89,41 @@ impl Bench {
     }
 
     fn ask(&mut self, command: Command) -> Reply {
-        let from = Origin { conn: ConnId::new(0), call: CallId::new(0), operation: Operation("any") };
+        self.ask_on(ConnId::new(0), command)
+    }
+
+    fn ask_on(&mut self, conn: ConnId, command: Command) -> Reply {
+        let from = Origin { conn, call: CallId::new(0), operation: Operation("any") };
         self.step(|redis, cx| redis.on_message(cx, from, command.into())).expect("a reply")
     }
 
+    fn eval(&mut self, script: Script) -> Reply {
+        self.ask(script.into())
+    }
+
     fn set(&mut self, value: &str, px: Option<i64>) -> Reply {
-        self.ask(Command::Set { key: LOCK.into(), value: value.into(), nx: false, px })
+        self.set_as(value, None, false, Lives::px(px))
+    }
+
+    fn set_as(&mut self, value: &str, only: Option<SetIf>, get: bool, lives: Lives) -> Reply {
+        self.ask(Command::Set { key: LOCK.into(), value: value.into(), only, get, lives })
     }
 
     fn set_nx(&mut self, value: &str, px: impl Into<Option<i64>>) -> Reply {
-        self.ask(Command::Set { key: LOCK.into(), value: value.into(), nx: true, px: px.into() })
+        self.ask(Command::set_nx(LOCK.into(), value.into(), px.into()))
     }
 
     fn lock(&mut self, value: &str, px: i64) -> Reply {
         let (key, counter) = (LOCK.into(), COUNTER.into());
-        self.ask(Command::LockWithToken { key, value: value.into(), px: Some(px), counter })
+        self.eval(Script::LockWithToken { key, value: value.into(), px: Some(px), counter })
     }
 
     fn extend(&mut self, value: &str, px: i64) -> Reply {
-        self.ask(Command::CompareAndPexpire { key: LOCK.into(), value: value.into(), px })
+        self.eval(Script::CompareAndPexpire { key: LOCK.into(), value: value.into(), px })
     }
 
     fn release(&mut self, value: &str) -> Reply {
-        self.ask(Command::CompareAndDelete { key: LOCK.into(), value: value.into() })
+        self.eval(Script::CompareAndDelete { key: LOCK.into(), value: value.into() })
     }
 
     fn get(&mut self) -> Reply {
@@ -118,7 +143,7 @@ impl Bench {
     }
 
     fn pexpire(&mut self, px: i64) -> Reply {
-        self.ask(Command::Pexpire { key: LOCK.into(), px })
+        self.ask(Command::pexpire(LOCK.into(), px))
     }
 
     fn incr(&mut self) -> Reply {
@@ -293,7 +318,7 @@ fn tokens_rise_from_grant_to_grant_and_only_then() {
 #[test]
 fn a_script_that_fails_in_the_middle_is_not_undone() {
     let mut t = Bench::new();
-    t.ask(Command::Set { key: COUNTER.into(), value: "abc".into(), nx: false, px: None });
+    t.ask(Command::Setnx { key: COUNTER.into(), value: "abc".into() });
     assert_eq!(error(t.lock(A, 10_000)), "ERR value is not an integer or out of range");
     assert_eq!(t.get(), Reply::Bulk(A.into()));
 }
@@ -407,6 +432,54 @@ fn keys_that_no_attempt_set_have_no_owner() {
     t.as_client(1).incr();
     t.as_client(1).pexpire(-1);
     assert_eq!(t.owners, []);
+}
+
+#[test]
+fn a_counted_lock_belongs_to_the_attempt_that_entered_last() {
+    let mut t = Bench::new();
+    let enter = |t: &mut Bench, client| {
+        let script = Script::HashLock { key: LOCK.into(), owner: A.into(), px: 10_000, request: None };
+        t.as_client(client).eval(script)
+    };
+    assert_eq!([enter(&mut t, 1), enter(&mut t, 1), enter(&mut t, 2)], [NIL, NIL, NIL]);
+    assert_eq!(t.owners, [Some(attempt(1)), Some(attempt(2))]);
+    assert_eq!(t.extended, [attempt(1), attempt(1), attempt(2)]);
+    let leave = |t: &mut Bench| t.eval(Script::HashUnlock { key: LOCK.into(), owner: A.into(), px: 10_000 });
+    assert_eq!([leave(&mut t), leave(&mut t), leave(&mut t)], [NO, NO, YES]);
+    assert_eq!(t.owners[2..], [None]);
+}
+
+#[test]
+fn an_evicted_lock_is_nobodys() {
+    let mut t = Bench::new();
+    t.as_client(1).set_nx(A, 10_000);
+    t.step(|redis, cx| redis.on_nudge(cx, Nudge::Evict("another".into())));
+    assert_eq!(t.exists(), YES);
+    t.step(|redis, cx| redis.on_nudge(cx, Nudge::Evict(LOCK.into())));
+    assert_eq!(t.exists(), NO);
+    assert_eq!((&t.owners[..], t.timer), (&[Some(attempt(1)), None][..], None));
+}
+
+#[test]
+fn on_a_monotonic_clock_a_step_changes_no_lease() {
+    let mut t = Bench::new();
+    t.redis = Redis::new(TtlClock::Monotonic);
+    let start = t.now;
+    t.as_client(1).set_nx(A, 10_000);
+    t.now += 3_600_000;
+    assert_eq!((t.pttl(), t.timer), (Reply::Int(10_000), Some(10_001)));
+    t.mono += 10_000;
+    assert_eq!(t.pttl(), NO);
+    t.mono += 1;
+    assert_eq!(t.exists(), NO);
+    // An instant of the wall clock is still one, seen from now.
+    t.now = start;
+    t.set_as(A, None, false, Lives::PxAt(start + 5_000));
+    assert_eq!(t.pttl(), Reply::Int(5_000));
+    t.step(Redis::on_start);
+    t.set_nx(A, 10_000);
+    t.now += 3_600_000;
+    assert_eq!(t.pttl(), Reply::Int(10_000), "a restart does not change the clock");
 }
 
 #[test]

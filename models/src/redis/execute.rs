@@ -1,0 +1,337 @@
+//! The execution of one command or one script, on one reading of the clocks.
+//!
+//! Sources: the Redis 7.0.15 source (`t_string.c`, `t_hash.c`, `expire.c`, `db.c`) and what such a server
+//! answers.
+
+use std::collections::BTreeMap;
+
+use host::{AttemptId, Context, Shortage};
+use spec::Note;
+
+use super::keyspace::{Data, Entry, Keyspace};
+use super::transaction::Transactions;
+use super::{Command, ExpireIf, Key, Length, Lives, RedisError, Reply, SetIf, Value};
+use crate::domain::Locks;
+
+/// One step of the server's thread.
+pub(super) struct Step<'a> {
+    pub(super) keys: &'a mut Keyspace,
+    pub(super) transactions: &'a mut Transactions,
+    pub(super) cx: &'a mut Context<Locks>,
+    /// The clock of the times to live in ms, read once.
+    pub(super) now: i64,
+    /// The wall clock in ms, read once: what `EXAT` and `PXAT` are about.
+    pub(super) wall: i64,
+}
+
+/// What a command may do to the data set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing.
+    Reads,
+    /// Change it, or make it smaller.
+    Writes,
+    /// Make it larger.
+    Grows,
+}
+
+impl Command {
+    /// What Redis's table of commands says of it. Of a script it says nothing: its commands are looked at as
+    /// it runs.
+    pub(super) const fn effect(&self) -> Effect {
+        match self {
+            Self::Set { .. } | Self::Setnx { .. } | Self::Incr { .. } | Self::Hset { .. } | Self::Hincrby { .. } => {
+                Effect::Grows
+            }
+            Self::Del { .. } | Self::Expire { .. } | Self::Persist { .. } | Self::Hdel { .. } => Effect::Writes,
+            Self::Get { .. }
+            | Self::Exists { .. }
+            | Self::Ttl { .. }
+            | Self::Pttl { .. }
+            | Self::Hget { .. }
+            | Self::Hexists { .. }
+            | Self::Eval(_)
+            | Self::Multi
+            | Self::Exec
+            | Self::Discard
+            | Self::Watch { .. }
+            | Self::Unwatch => Effect::Reads,
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Runs a command that is not about transactions.
+    pub(super) fn run(&mut self, command: Command) -> Result<Reply, RedisError> {
+        if let Some(what) = self.lacks(command.effect()) {
+            return Err(RedisError::Short(what));
+        }
+        Ok(match command {
+            Command::Set { key, value, only, get, lives } => self.set(key, value, only, get, lives)?,
+            Command::Setnx { key, value } => {
+                let set = self.set(key, value, Some(SetIf::Nx), false, Lives::Forever)?;
+                yes_or_no(set == Reply::Ok)
+            }
+            Command::Get { key } => bulk(self.string(&key)?),
+            Command::Del { key } => yes_or_no(self.delete(&key)),
+            Command::Exists { key } => yes_or_no(self.exists(&key)),
+            Command::Expire { key, length, only } => yes_or_no(self.expire(&key, length, only)?),
+            Command::Persist { key } => yes_or_no(self.persist(&key)),
+            Command::Ttl { key } => Reply::Int(match self.pttl(&key) {
+                none @ ..0 => none,
+                left => left.saturating_add(500) / 1_000,
+            }),
+            Command::Pttl { key } => Reply::Int(self.pttl(&key)),
+            Command::Incr { key } => Reply::Int(self.incr(key)?),
+            Command::Hset { key, field, value } => {
+                let old = self.hash_mut(key)?.insert(field, value);
+                self.touch(&key);
+                yes_or_no(old.is_none())
+            }
+            Command::Hget { key, field } => bulk(self.hget(&key, &field)?),
+            Command::Hexists { key, field } => yes_or_no(self.hget(&key, &field)?.is_some()),
+            Command::Hdel { key, field } => yes_or_no(self.hdel(&key, &field)?),
+            Command::Hincrby { key, field, by } => Reply::Int(self.hincrby(key, field, by)?),
+            Command::Eval(script) => script.run(self)?,
+            Command::Multi | Command::Exec | Command::Discard | Command::Watch { .. } | Command::Unwatch => {
+                unreachable!("the server sees to transactions before it comes to the data")
+            }
+        })
+    }
+
+    /// What the machine lacks for such a command.
+    pub(super) const fn lacks(&self, effect: Effect) -> Option<Shortage> {
+        match effect {
+            Effect::Writes | Effect::Grows if self.cx.shortages.of(Shortage::Disk) => Some(Shortage::Disk),
+            Effect::Grows if self.cx.shortages.of(Shortage::Memory) => Some(Shortage::Memory),
+            _ => None,
+        }
+    }
+
+    fn set(
+        &mut self,
+        key: Key,
+        value: Value,
+        only: Option<SetIf>,
+        get: bool,
+        lives: Lives,
+    ) -> Result<Reply, RedisError> {
+        // The arguments are looked at before the key: a bad one is an error even if the key exists.
+        let when = self.set_deadline(lives)?;
+        let old = if get { Some(bulk(self.string(&key)?)) } else { None };
+        let exists = self.exists(&key);
+        if only.is_some_and(|only| exists != (only == SetIf::Xx)) {
+            return Ok(old.unwrap_or(Reply::Nil));
+        }
+        let when = when.or_else(|| self.live(&key).and_then(|entry| entry.when).filter(|_| lives == Lives::AsBefore));
+        let owner = self.cx.attempt;
+        self.insert(key, Entry { data: Data::String(value), when, owner });
+        Ok(old.unwrap_or(Reply::Ok))
+    }
+
+    /// The deadline that `SET` is told. It may have passed: then the key is as good as not set.
+    fn set_deadline(&self, lives: Lives) -> Result<Option<i64>, RedisError> {
+        let invalid = RedisError::InvalidExpire { command: "set" };
+        let (length, since) = match lives {
+            Lives::Forever | Lives::AsBefore => return Ok(None),
+            Lives::Ex(seconds) => (Length::Seconds(seconds), self.now),
+            Lives::Px(millis) => (Length::Millis(millis), self.now),
+            // On another clock than the wall's, 1970 was so long ago.
+            Lives::ExAt(seconds) => (Length::Seconds(seconds), self.now - self.wall),
+            Lives::PxAt(millis) => (Length::Millis(millis), self.now - self.wall),
+        };
+        let millis = length.millis().filter(|millis| *millis > 0).ok_or(invalid)?;
+        millis.checked_add(since).map(Some).ok_or(invalid)
+    }
+
+    fn expire(&mut self, key: &Key, length: Length, only: Option<ExpireIf>) -> Result<bool, RedisError> {
+        let command = match length {
+            Length::Seconds(_) => "expire",
+            Length::Millis(_) => "pexpire",
+        };
+        let when = length.millis().and_then(|millis| self.now.checked_add(millis));
+        let (when, now) = (when.ok_or(RedisError::InvalidExpire { command })?, self.now);
+        let Some(entry) = self.live(key) else { return Ok(false) };
+        let old = entry.when;
+        let applies = match only {
+            None => true,
+            Some(ExpireIf::Nx) => old.is_none(),
+            Some(ExpireIf::Xx) => old.is_some(),
+            Some(ExpireIf::Gt) => old.is_some_and(|old| when > old),
+            Some(ExpireIf::Lt) => old.is_none_or(|old| when < old),
+        };
+        if !applies {
+            return Ok(false);
+        }
+        if when > now {
+            entry.when = Some(when);
+            let owner = entry.owner;
+            self.touch(key);
+            self.note_extended(*key, owner);
+        } else {
+            self.delete(key);
+        }
+        Ok(true)
+    }
+
+    fn persist(&mut self, key: &Key) -> bool {
+        let had_deadline = self.live(key).is_some_and(|entry| entry.when.take().is_some());
+        if had_deadline {
+            self.touch(key);
+        }
+        had_deadline
+    }
+
+    /// What is left of its time in ms; -1: it has no end; -2: it does not exist.
+    pub(super) fn pttl(&mut self, key: &Key) -> i64 {
+        let now = self.now;
+        match self.live(key) {
+            None => -2,
+            Some(Entry { when: None, .. }) => -1,
+            Some(Entry { when: Some(when), .. }) => when.saturating_sub(now),
+        }
+    }
+
+    fn incr(&mut self, key: Key) -> Result<i64, RedisError> {
+        let old = match self.string(&key)? {
+            None => 0,
+            Some(value) => value.as_integer().ok_or(RedisError::NotAnInteger)?,
+        };
+        let new = old.checked_add(1).ok_or(RedisError::Overflow)?;
+        let when = self.live(&key).and_then(|entry| entry.when);
+        self.insert(key, Entry { data: Data::String(new.into()), when, owner: None });
+        Ok(new)
+    }
+
+    pub(super) fn holds(&mut self, key: &Key, value: &Value) -> Result<bool, RedisError> {
+        Ok(self.string(key)?.is_some_and(|held| held == *value))
+    }
+
+    fn string(&mut self, key: &Key) -> Result<Option<Value>, RedisError> {
+        match self.live(key).map(|entry| &entry.data) {
+            None => Ok(None),
+            Some(Data::String(value)) => Ok(Some(value.clone())),
+            Some(Data::Hash(_)) => Err(RedisError::WrongType),
+        }
+    }
+
+    pub(super) fn hget(&mut self, key: &Key, field: &Value) -> Result<Option<Value>, RedisError> {
+        match self.live(key).map(|entry| &entry.data) {
+            None => Ok(None),
+            Some(Data::Hash(fields)) => Ok(fields.get(field).cloned()),
+            Some(Data::String(_)) => Err(RedisError::WrongType),
+        }
+    }
+
+    pub(super) fn hincrby(&mut self, key: Key, field: Value, by: i64) -> Result<i64, RedisError> {
+        if let Some(what) = self.lacks(Effect::Grows) {
+            return Err(RedisError::Short(what));
+        }
+        let old = match self.hget(&key, &field)? {
+            None => 0,
+            Some(value) => value.as_integer().ok_or(RedisError::FieldNotAnInteger)?,
+        };
+        let new = old.checked_add(by).ok_or(RedisError::Overflow)?;
+        self.hash_mut(key)?.insert(field, new.into());
+        self.touch(&key);
+        Ok(new)
+    }
+
+    fn hdel(&mut self, key: &Key, field: &Value) -> Result<bool, RedisError> {
+        if self.hget(key, field)?.is_none() {
+            return Ok(false);
+        }
+        let fields = self.hash_mut(*key)?;
+        fields.remove(field);
+        if fields.is_empty() {
+            self.delete(key);
+        } else {
+            self.touch(key);
+        }
+        Ok(true)
+    }
+
+    /// The fields of a hash, which is made if there is none: nobody's, until a lock calls it its own.
+    fn hash_mut(&mut self, key: Key) -> Result<&mut BTreeMap<Value, Value>, RedisError> {
+        if !self.exists(&key) {
+            self.insert(key, Entry { data: Data::Hash(BTreeMap::new()), when: None, owner: None });
+        }
+        match self.live(&key).map(|entry| &mut entry.data) {
+            Some(Data::Hash(fields)) => Ok(fields),
+            _ => Err(RedisError::WrongType),
+        }
+    }
+
+    pub(super) fn exists(&mut self, key: &Key) -> bool {
+        self.live(key).is_some()
+    }
+
+    /// The key, if it exists. Every access goes through here, so that no command sees an expired key.
+    pub(super) fn live(&mut self, key: &Key) -> Option<&mut Entry> {
+        if let Some(expired) = self.keys.take_expired(key, self.now) {
+            self.transactions.touch(key, false);
+            self.note_removal(key, &expired);
+        }
+        self.keys.get_mut(key)
+    }
+
+    fn insert(&mut self, key: Key, entry: Entry) {
+        let owner = entry.owner;
+        let replaced = self.keys.insert(key, entry);
+        self.touch(&key);
+        if owner.is_some() || replaced.is_some_and(|entry| entry.owner.is_some()) {
+            self.note_owner(key, owner);
+        }
+    }
+
+    pub(super) fn delete(&mut self, key: &Key) -> bool {
+        // An expired key is not there to be deleted.
+        self.live(key);
+        let Some(removed) = self.keys.remove(key) else { return false };
+        self.transactions.touch(key, false);
+        self.note_removal(key, &removed);
+        true
+    }
+
+    /// A key has changed: transactions that watch it will not run.
+    fn touch(&mut self, key: &Key) {
+        self.transactions.touch(key, true);
+    }
+
+    /// From here on the key is the asking attempt's.
+    pub(super) fn own(&mut self, key: &Key) {
+        let asking = self.cx.attempt;
+        let Some(entry) = self.live(key) else { return };
+        if entry.owner != asking {
+            entry.owner = asking;
+            self.note_owner(*key, asking);
+        }
+    }
+
+    fn note_removal(&mut self, key: &Key, removed: &Entry) {
+        if removed.owner.is_some() {
+            self.note_owner(*key, None);
+        }
+    }
+
+    fn note_extended(&mut self, key: Key, owner: Option<AttemptId>) {
+        if let Some(attempt) = owner {
+            let authority = self.cx.node;
+            self.cx.note(Note::Extended { authority, key, attempt });
+        }
+    }
+
+    fn note_owner(&mut self, key: Key, attempt: Option<AttemptId>) {
+        let authority = self.cx.node;
+        self.cx.note(Note::Owner { authority, key, attempt });
+    }
+}
+
+/// 1 or 0, as Redis says yes or no.
+fn yes_or_no(yes: bool) -> Reply {
+    Reply::Int(yes.into())
+}
+
+fn bulk(value: Option<Value>) -> Reply {
+    value.map_or(Reply::Nil, Reply::Bulk)
+}
