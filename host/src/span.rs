@@ -81,10 +81,11 @@ impl Span {
 /// If `from > to`.
 pub fn uniform(from: u64, to: u64, mut word: impl FnMut() -> u64) -> u64 {
     let Some(count) = to.checked_sub(from).expect("from is not after to").checked_add(1) else { return word() };
-    let reject_below = count.wrapping_neg() % count;
     loop {
         let product = u128::from(word()) * u128::from(count);
-        if product as u64 >= reject_below {
+        let low = product as u64;
+        // What is below is rejected; it is less than `count`, so that most draws are spared the division.
+        if low >= count || low >= count.wrapping_neg() % count {
             return from + (product >> 64) as u64;
         }
     }

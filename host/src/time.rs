@@ -20,12 +20,17 @@ use core::ops::{Add, Sub};
 /// If the duration is longer than 584 years; the scenario loader refuses such durations.
 #[must_use]
 pub fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).expect("a duration in a run is shorter than 584 years")
+    whole_nanos(duration).expect("a duration in a run is shorter than 584 years")
 }
 
 /// As [`nanos`], but the longest that can be told for all that is longer.
 fn saturated(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    whole_nanos(duration).unwrap_or(u64::MAX)
+}
+
+/// In 64 bits, since every event adds durations to times; `Duration::as_nanos` takes 128.
+fn whole_nanos(duration: Duration) -> Option<u64> {
+    duration.as_secs().checked_mul(1_000_000_000)?.checked_add(u64::from(duration.subsec_nanos()))
 }
 
 /// True time: nanoseconds since the run began. No machine can read it.
