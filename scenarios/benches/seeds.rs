@@ -4,12 +4,13 @@
 //! does not hang on what else the machine does, count instructions:
 //! `valgrind --tool=callgrind target/release/deps/seeds-… gc-pause 1000`.
 
+#![expect(clippy::disallowed_types, reason = "a benchmark measures real time; no run sees it")]
+
+use std::time::Instant;
+
 use scenarios::catalogue;
 use scenarios::language::load;
 use scenarios::{Contender, Player};
-
-#[expect(clippy::disallowed_types, reason = "a benchmark measures real time; no run sees it")]
-use std::time::Instant;
 
 fn main() {
     // Cargo adds an option of its own.

@@ -5,9 +5,9 @@ use host::{ConnectError, Digest, Domain, NodeId, Part, Point};
 use crate::connections::Side;
 use crate::core::{About, Core};
 use crate::event::{Event, PacketId, Step, TimerKey, Waiting};
-use crate::links::PacketKind;
 use crate::node::Role;
 use crate::outcome::RecordKind;
+use crate::packets::{Header, PacketKind};
 use crate::timers::TimerPurpose;
 
 /// Whether a process may take an event now.
@@ -82,6 +82,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// Whether the process, and that part of it, may take an event now; if not, the event waits.
+    #[inline]
     fn gate(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) -> Gate {
         self.watch_step(node, part);
         let state = self.node_mut(node);
@@ -97,6 +98,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// Faults may strike before a step that is about to be taken.
+    #[inline]
     fn watch_step(&mut self, node: NodeId, part: Option<Part>) {
         if self.faults.watches_steps && self.node(node).alive && !self.node(node).holds_up(part) {
             self.reach_step(node);
@@ -104,9 +106,7 @@ impl<D: Domain> Core<D> {
     }
 
     fn admit_leave(&mut self, id: PacketId) {
-        let packet = self.packet(id);
-        let (life, conn, from, part) = (packet.life, packet.conn, packet.from, packet.part);
-        let (node, to) = self.route(conn, from);
+        let Header { sender: node, life, part, kind, attempt, .. } = *self.packets.header(id);
         if !self.is_life(node, life) {
             return self.lose(id);
         }
@@ -118,25 +118,23 @@ impl<D: Domain> Core<D> {
             return self.lose(id);
         }
         self.events += 1;
-        self.messages += u64::from(self.packet(id).kind.carries_data());
-        self.trace_packet(id, node, to, RecordKind::Leave);
-        let packet = self.packet(id);
-        if let (PacketKind::Request, Some(message), Some(attempt)) = (packet.kind, &packet.message, packet.attempt)
+        self.messages += u64::from(kind.carries_data());
+        self.trace_packet(id, RecordKind::Leave);
+        if let (PacketKind::Request, Some(message), Some(attempt)) = (kind, self.packets.message(id), attempt)
             && let Some(note) = D::left(message, attempt)
         {
             self.note(node, note);
         }
-        if self.meet_message_faults(id) {
+        if self.faults.matching.is_empty() || self.meet_message_faults(id) {
             self.transmit(id);
         }
     }
 
     fn admit_arrive(&mut self, id: PacketId) -> Step<D::Message> {
-        let packet = self.packet(id);
-        let (from, node) = self.route(packet.conn, packet.from);
+        let Header { sender, receiver: node, .. } = *self.packets.header(id);
         if self.is_lost(id) {
             self.lose(id);
-        } else if let Some(cut) = self.cut_between(from, node) {
+        } else if let Some(cut) = self.cut_between(sender, node) {
             // It was on the wire when the cut came.
             self.meet_cut(id, cut);
         } else if !self.node(node).is_powered() {
@@ -153,20 +151,17 @@ impl<D: Domain> Core<D> {
 
     /// A message is in the socket: no cut can touch it any more.
     fn admit_read(&mut self, id: PacketId) -> Step<D::Message> {
-        let packet = self.packet(id);
-        let (kind, side) = (packet.kind, packet.from);
-        let (from, node) = self.route(packet.conn, side);
+        let Header { receiver: node, kind, from, .. } = *self.packets.header(id);
         // The machine, not the process, answers who connects.
         if kind != PacketKind::Connect {
-            let part = (side == Side::Client).then_some(Part::REQUESTS);
+            let part = (from == Side::Client).then_some(Part::REQUESTS);
             if self.gate(node, part, Waiting::Socket, Event::Read(id)) == Gate::Held {
                 return Step::None;
             }
         }
         self.events += 1;
-        self.trace_packet(id, node, from, RecordKind::Arrive);
-        let packet = self.take(id);
-        self.receive(packet, node)
+        self.trace_packet(id, RecordKind::Arrive);
+        self.receive(id)
     }
 
     fn admit_timer(&mut self, key: TimerKey) -> Step<D::Message> {

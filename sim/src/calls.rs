@@ -4,7 +4,8 @@ use host::{CallError, CallId, Domain, Duration, NodeId};
 
 use crate::connections::{End, Side};
 use crate::core::Core;
-use crate::links::{Packet, PacketKind};
+use crate::links::{Content, Sending};
+use crate::packets::PacketKind;
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
 
@@ -65,10 +66,9 @@ impl<D: Domain> Core<D> {
         let timer = self.arm_after(node, TimerPurpose::Call(slot), timeout);
         let task = self.tasks.current();
         self.connections.calls.slots[slot.0] = Call { id, conn, task: Some(task), timer, state: CallState::Waiting };
-        let attempt = self.scope;
-        let operation = D::operation(&message);
-        let packet = Packet::bare(conn, Side::Client, PacketKind::Request, life, attempt);
-        self.decide(packet.with(message, operation, Some(id)));
+        let content = Content { operation: D::operation(&message), message, call: Some(id) };
+        let (from, kind, attempt) = (Side::Client, PacketKind::Request, self.scope);
+        self.decide(Sending { conn, from, kind, attempt, content: Some(content) });
         Ok(slot)
     }
 
@@ -132,8 +132,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A reply is in the socket of a living client.
-    pub(crate) fn reply_arrived(&mut self, packet: Packet<D::Message>) {
-        let (Some(id), Some(message)) = (packet.call, packet.message) else { return };
+    pub(crate) fn reply_arrived(&mut self, id: CallId, message: D::Message) {
         let is_it = |call: &Call<D::Message>| call.id == id && matches!(call.state, CallState::Waiting);
         let Some(slot) = self.connections.calls.slots.iter().position(is_it) else { return };
         self.application_events += 1;

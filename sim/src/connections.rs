@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 
-use host::{AttemptId, CallId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Operation, Origin};
+use host::{AttemptId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Origin};
 
 use crate::calls::Calls;
 use crate::core::Core;
-use crate::event::Step;
-use crate::links::{Packet, PacketKind};
+use crate::event::{PacketId, Step};
+use crate::links::{Content, Sending};
+use crate::packets::{Header, PacketKind};
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
 use crate::wire::Way;
@@ -89,8 +90,8 @@ impl<D: Domain> Core<D> {
             connect_timer: Some(timer),
             half_open: None,
         });
-        let attempt = self.scope;
-        self.decide(Packet::bare(conn, Side::Client, PacketKind::Connect, life, attempt));
+        let (from, kind, attempt) = (Side::Client, PacketKind::Connect, self.scope);
+        self.decide(Sending { conn, from, kind, attempt, content: None });
         conn
     }
 
@@ -129,7 +130,8 @@ impl<D: Domain> Core<D> {
         let end = self.connections.all[conn].ends[Side::Client as usize];
         if end.open {
             self.lose_end(conn, Side::Client);
-            self.decide(Packet::bare(conn, Side::Client, PacketKind::Close, end.life, None));
+            let (from, kind) = (Side::Client, PacketKind::Close);
+            self.decide(Sending { conn, from, kind, attempt: None, content: None });
         }
     }
 
@@ -165,13 +167,12 @@ impl<D: Domain> Core<D> {
     pub(crate) fn effect(&mut self, node: NodeId, attempt: Option<AttemptId>, effect: Effect<D::Message, D::Note>) {
         match effect {
             Effect::Reply(to, message) => {
-                let packet = self.served(to.conn, PacketKind::Reply, attempt);
-                self.decide_if_open(packet, message, to.operation, Some(to.call));
+                let content = Content { message, operation: to.operation, call: Some(to.call) };
+                self.serve(to.conn, PacketKind::Reply, attempt, content);
             }
             Effect::Push(conn, message) => {
-                let packet = self.served(conn, PacketKind::Push, attempt);
-                let operation = D::operation(&message);
-                self.decide_if_open(packet, message, operation, None);
+                let content = Content { operation: D::operation(&message), message, call: None };
+                self.serve(conn, PacketKind::Push, attempt, content);
             }
             Effect::SetTimer(timer, at) => self.set_service_timer(node, timer, at),
             Effect::CancelTimer(timer) => self.cancel_service_timer(node, timer),
@@ -179,33 +180,24 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    /// A packet from server to client, if the server's end is open.
-    fn served(&self, conn: ConnId, kind: PacketKind, attempt: Option<AttemptId>) -> Option<Packet<D::Message>> {
-        let end = self.connections.all[conn.index()].ends[Side::Server as usize];
-        end.open.then(|| Packet::bare(conn.index(), Side::Server, kind, end.life, attempt))
-    }
-
-    fn decide_if_open(
-        &mut self,
-        packet: Option<Packet<D::Message>>,
-        message: D::Message,
-        operation: Operation,
-        call: Option<CallId>,
-    ) {
-        if let Some(packet) = packet {
-            self.decide(packet.with(message, operation, call));
+    /// Sends from server to client, if the server's end is open.
+    fn serve(&mut self, conn: ConnId, kind: PacketKind, attempt: Option<AttemptId>, content: Content<D::Message>) {
+        let (conn, from) = (conn.index(), Side::Server);
+        if self.connections.all[conn].ends[from as usize].open {
+            self.decide(Sending { conn, from, kind, attempt, content: Some(content) });
         }
     }
 
     /// A packet has arrived at a machine that has power and is awake, and at its process if that lives.
-    pub(crate) fn receive(&mut self, packet: Packet<D::Message>, node: NodeId) -> Step<D::Message> {
-        let conn = packet.conn;
+    pub(crate) fn receive(&mut self, id: PacketId) -> Step<D::Message> {
+        let (packet, message) = self.packets.take(id);
+        let Header { conn, receiver: node, kind, .. } = packet;
         let receiver = packet.from.other();
         let (alive, life) = (self.node(node).alive, self.node(node).life);
         if !alive {
             self.count_met(node);
         }
-        if packet.kind == PacketKind::Connect {
+        if kind == PacketKind::Connect {
             self.connections.all[conn].ends[Side::Server as usize] = End { node, life, open: alive };
             let answer = if alive { PacketKind::Accept } else { PacketKind::Reset };
             self.send_from_machine(conn, Side::Server, answer);
@@ -214,7 +206,7 @@ impl<D: Domain> Core<D> {
         let end = self.connections.all[conn].ends[receiver as usize];
         if !alive || end.life != life {
             // No process knows this connection: the machine says so.
-            if packet.kind == PacketKind::Accept || packet.kind.carries_data() {
+            if kind == PacketKind::Accept || kind.carries_data() {
                 self.send_from_machine(conn, receiver, PacketKind::Reset);
             }
             return Step::None;
@@ -224,23 +216,24 @@ impl<D: Domain> Core<D> {
             return Step::None;
         }
         match receiver {
-            Side::Server => self.receive_at_server(packet, node, end),
+            Side::Server => self.receive_at_server(&packet, message, end),
             Side::Client => {
-                self.receive_at_client(packet, end);
+                self.receive_at_client(&packet, message, end);
                 Step::None
             }
         }
     }
 
-    fn receive_at_server(&mut self, packet: Packet<D::Message>, node: NodeId, end: End) -> Step<D::Message> {
+    fn receive_at_server(&mut self, packet: &Header, message: Option<D::Message>, end: End) -> Step<D::Message> {
         if !end.open {
             return Step::None;
         }
+        let (node, attempt) = (packet.receiver, packet.attempt);
         let conn = ConnId::new(u32::try_from(packet.conn).expect("a run has fewer than 2^32 connections"));
-        match (packet.message, packet.call, packet.operation) {
+        match (message, packet.call, packet.operation) {
             (Some(message), Some(call), Some(operation)) => {
                 self.application_events += 1;
-                Step::Request { node, attempt: packet.attempt, from: Origin { conn, call, operation }, message }
+                Step::Request { node, attempt, from: Origin { conn, call, operation }, message }
             }
             _ => {
                 self.lose_end(packet.conn, Side::Server);
@@ -249,7 +242,7 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    fn receive_at_client(&mut self, packet: Packet<D::Message>, end: End) {
+    fn receive_at_client(&mut self, packet: &Header, message: Option<D::Message>, end: End) {
         let conn = packet.conn;
         match packet.kind {
             PacketKind::Accept if self.connections.all[conn].opened.is_none() => self.opened(conn, Ok(())),
@@ -259,11 +252,15 @@ impl<D: Domain> Core<D> {
                 self.opened(conn, Err(ConnectError::Refused));
             }
             _ if !end.open => {}
-            PacketKind::Reply => self.reply_arrived(packet),
+            PacketKind::Reply => {
+                if let (Some(call), Some(message)) = (packet.call, message) {
+                    self.reply_arrived(call, message);
+                }
+            }
             PacketKind::Push => {
                 self.application_events += 1;
                 let connection = &mut self.connections.all[conn];
-                connection.pushes.extend(packet.message);
+                connection.pushes.extend(message);
                 let waiters = std::mem::take(&mut connection.waiters);
                 self.tasks.wake_all(waiters);
             }

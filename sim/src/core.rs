@@ -9,7 +9,8 @@
 //! | `tasks` | the programs' tasks and the ready queue |
 //! | `connections` | connections, pushed messages, what arrives at either end |
 //! | `calls` | requests and replies, and how long callers wait |
-//! | `links` | packets: decided, and how long each takes |
+//! | `links` | sending: decided, and how long each packet takes |
+//! | `packets` | packets on their way: where they are kept |
 //! | `wire` | packets on their way: order, loss, cuts |
 //! | `triggers` | the moments for which faults and cues wait |
 //! | `faults` | what a strike does, and undoes |
@@ -20,12 +21,14 @@
 use host::{AttemptId, Cue, Digest, Domain, Ending, Fold, NodeId, Purpose, SimTime};
 
 use crate::connections::Connections;
-use crate::event::Event;
+use crate::event::{Event, Step};
 use crate::faults::Faults;
 use crate::links::Links;
 use crate::node::Node;
 use crate::outcome::{Noted, Record, RecordKind};
+use crate::packets::Packets;
 use crate::queue::Queue;
+use crate::sim::Bounds;
 use crate::stream::{Entity, Stream, StreamPurpose};
 use crate::tasks::{TaskId, Tasks};
 use crate::timers::Timers;
@@ -38,7 +41,8 @@ pub(crate) struct Core<D: Domain> {
     pub(crate) tasks: Tasks,
     pub(crate) timers: Timers,
     pub(crate) connections: Connections<D::Message>,
-    pub(crate) links: Links<D::Message>,
+    pub(crate) packets: Packets<D::Message>,
+    pub(crate) links: Links,
     pub(crate) faults: Faults<D::Nudge>,
     pub(crate) cues: Vec<CueState>,
     pub(crate) notes: Vec<Noted<D::Note>>,
@@ -85,6 +89,7 @@ impl<D: Domain> Core<D> {
             tasks: Tasks::default(),
             timers: Timers::default(),
             connections: Connections::default(),
+            packets: Packets::default(),
             links: Links::default(),
             faults: Faults::default(),
             cues: Vec::new(),
@@ -120,18 +125,32 @@ impl<D: Domain> Core<D> {
         about: About,
         text: impl FnOnce() -> String,
     ) {
-        self.hash.word(self.now.as_nanos());
-        let peer = about.peer.map_or(0, |peer| peer.index() as u64 + 1);
-        self.hash.word((node.index() as u64) << 48 | (kind as u64) << 40 | peer);
-        self.hash.word(about.attempt.map_or(0, |attempt| attempt.digested()));
-        self.hash.word(digest);
-        if let Some(records) = &mut self.records {
-            let clock = self.nodes[node.index()].clock();
-            let (mono, wall) = (clock.mono_at(self.now), clock.wall_at(self.now));
-            let (at, text) = (self.now, text());
-            let About { peer, message, attempt, fault } = about;
-            records.push(Record { at, node, kind, mono, wall, peer, message, attempt, fault, digest, text });
+        self.fold(node, kind, digest, &about);
+        if self.records.is_some() {
+            self.record(node, kind, digest, about, text());
         }
+    }
+
+    /// Folds an event into the trace hash.
+    #[inline]
+    pub(crate) fn fold(&mut self, node: NodeId, kind: RecordKind, digest: u64, about: &About) {
+        let mut hash = self.hash;
+        hash.word(self.now.as_nanos());
+        let peer = about.peer.map_or(0, |peer| peer.index() as u64 + 1);
+        hash.word((node.index() as u64) << 48 | (kind as u64) << 40 | peer);
+        hash.word(about.attempt.map_or(0, |attempt| attempt.digested()));
+        hash.word(digest);
+        self.hash = hash;
+    }
+
+    /// Records an event of a recorded run.
+    #[cold]
+    pub(crate) fn record(&mut self, node: NodeId, kind: RecordKind, digest: u64, about: About, text: String) {
+        let clock = self.nodes[node.index()].clock();
+        let (at, mono, wall) = (self.now, clock.mono_at(self.now), clock.wall_at(self.now));
+        let About { peer, message, attempt, fault } = about;
+        let record = Record { at, node, kind, mono, wall, peer, message, attempt, fault, digest, text };
+        self.records.as_mut().expect("the run is recorded").push(record);
     }
 
     /// Writes into the history, and passes the milestone that the note marks.
@@ -198,18 +217,43 @@ impl<D: Domain> Core<D> {
         }
     }
 
+    /// Goes from event to event until something is to be done outside of the kernel, or the run ends.
+    pub(crate) fn advance(&mut self, bounds: Bounds) -> Result<Step<D::Message>, Ending> {
+        let horizon = SimTime::ZERO + bounds.horizon;
+        loop {
+            if self.is_quiet() {
+                return Err(Ending::Quiet);
+            }
+            if self.events >= bounds.events {
+                return Err(Ending::Budget);
+            }
+            let Some(at) = self.queue.next_at() else { return Err(self.ends_without_events()) };
+            if at > horizon {
+                self.now = horizon;
+                return Err(Ending::Horizon);
+            }
+            let (at, event) = self.queue.pop().expect("the queue has a next event");
+            assert!(at >= self.now, "time ran backwards");
+            self.now = at;
+            let step = self.admit(event);
+            if !matches!(step, Step::None) || self.needs_settling() {
+                return Ok(step);
+            }
+        }
+    }
+
     /// Something that programs or the world outside the kernel must do, now.
-    pub(crate) fn needs_settling(&self) -> bool {
+    fn needs_settling(&self) -> bool {
         self.tasks.is_busy() || !self.dying.is_empty() || !self.starting.is_empty()
     }
 
     /// Nothing is left that could change a verdict.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.unfinished_clients == 0 && self.faults.pending == 0 && self.links.awaited == 0
+    fn is_quiet(&self) -> bool {
+        self.unfinished_clients == 0 && self.faults.pending == 0 && self.packets.awaited == 0
     }
 
     /// How a run ends in which nothing will ever happen again.
-    pub(crate) fn ends_without_events(&self) -> Ending {
+    fn ends_without_events(&self) -> Ending {
         // What is on its way then, a fault holds for ever.
         if self.unfinished_clients == 0 { Ending::Quiet } else { Ending::Stuck }
     }

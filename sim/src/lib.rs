@@ -28,6 +28,7 @@ mod links;
 mod matching;
 mod node;
 pub mod outcome;
+mod packets;
 pub mod plan;
 pub mod process;
 mod queue;

@@ -5,9 +5,9 @@ use host::{Domain, NodeId, Part, Segment, SimTime};
 use crate::connections::Side;
 use crate::core::{About, Core};
 use crate::event::{Event, Waiting};
-use crate::links::PacketKind;
 use crate::node::{HeldUp, Role, Standing};
 use crate::outcome::RecordKind;
+use crate::packets::PacketKind;
 
 impl<D: Domain> Core<D> {
     /// A process begins or ceases to stand still; its machine's clocks follow.

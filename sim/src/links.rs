@@ -1,4 +1,4 @@
-//! Packets: what is sent, and how long it takes.
+//! Sending: what is sent, and how long it takes.
 //!
 //! A send is two events. *Deciding* happens inside the step that sends; *leaving* is an event of its
 //! own a little processor time later (1 to 20 us, drawn), in program order for each node. A pause, a
@@ -10,33 +10,17 @@ use crate::connections::Side;
 use crate::core::{About, Core};
 use crate::event::{Event, PacketId};
 use crate::outcome::RecordKind;
+use crate::packets::{Header, PacketKind};
 use crate::stream::{Stream, StreamPurpose};
 use crate::wire::Cut;
 
-pub(crate) struct Links<M> {
-    packets: Vec<Option<Packet<M>>>,
-    free: Vec<PacketId>,
+#[derive(Default)]
+pub(crate) struct Links {
     next_number: u32,
     /// For each sender and receiver, in one row a sender.
     pairs: Vec<Pair>,
     pub(crate) cuts: Vec<Cut>,
     pub(crate) slows: Vec<Slow>,
-    /// How many packets are on their way to a node that the run's end waits for.
-    pub(crate) awaited: u32,
-}
-
-impl<M> Default for Links<M> {
-    fn default() -> Self {
-        Self {
-            packets: Vec::with_capacity(16),
-            free: Vec::new(),
-            next_number: 0,
-            pairs: Vec::new(),
-            cuts: Vec::new(),
-            slows: Vec::new(),
-            awaited: 0,
-        }
-    }
 }
 
 /// One direction between two nodes.
@@ -55,80 +39,20 @@ pub(crate) struct Slow {
     pub(crate) strike: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PacketKind {
-    Connect = 0,
-    Accept = 1,
-    Request = 2,
-    Reply = 3,
-    Push = 4,
-    Close = 5,
-    Reset = 6,
-}
-
-impl PacketKind {
-    pub(crate) const fn carries_data(self) -> bool {
-        matches!(self, Self::Request | Self::Reply | Self::Push)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Accept => "accept",
-            Self::Request => "request",
-            Self::Reply => "reply",
-            Self::Push => "push",
-            Self::Close => "close",
-            Self::Reset => "reset",
-        }
-    }
-}
-
-pub(crate) struct Packet<M> {
+/// What one end of a connection is to send.
+pub(crate) struct Sending<M> {
     pub(crate) conn: usize,
     pub(crate) from: Side,
     pub(crate) kind: PacketKind,
-    /// The life of the sending process: what a dead one decided does not leave.
-    pub(crate) life: u32,
     pub(crate) attempt: Option<AttemptId>,
-    pub(crate) call: Option<CallId>,
-    pub(crate) operation: Option<Operation>,
-    pub(crate) message: Option<M>,
-    /// The part of the sending process that decided it: it leaves when that part runs.
-    pub(crate) part: Option<Part>,
-    /// The how-manieth packet it is on its direction of its connection, once it is on the wire.
-    pub(crate) place: Option<u32>,
-    pub(crate) latency: Duration,
-    number: u32,
-    digest: u64,
-    awaited: bool,
+    pub(crate) content: Option<Content<M>>,
 }
 
-impl<M> Packet<M> {
-    /// A packet without a message.
-    pub(crate) const fn bare(conn: usize, from: Side, kind: PacketKind, life: u32, attempt: Option<AttemptId>) -> Self {
-        Self {
-            conn,
-            from,
-            kind,
-            life,
-            attempt,
-            call: None,
-            operation: None,
-            message: None,
-            part: None,
-            place: None,
-            latency: Duration::ZERO,
-            number: 0,
-            digest: 0,
-            awaited: false,
-        }
-    }
-
-    /// The same packet with a message, of that operation, and for that call if it belongs to one.
-    pub(crate) fn with(self, message: M, operation: Operation, call: Option<CallId>) -> Self {
-        Self { message: Some(message), operation: Some(operation), call, ..self }
-    }
+/// A message, what it asks for or answers, and the call that it belongs to, if it does.
+pub(crate) struct Content<M> {
+    pub(crate) message: M,
+    pub(crate) operation: Operation,
+    pub(crate) call: Option<CallId>,
 }
 
 impl<D: Domain> Core<D> {
@@ -144,53 +68,77 @@ impl<D: Domain> Core<D> {
     }
 
     /// A step decides to send: the message will leave a little processor time later.
-    pub(crate) fn decide(&mut self, packet: Packet<D::Message>) {
-        let part = if packet.kind == PacketKind::Reply { Some(Part::REQUESTS) } else { self.tasks.current_part() };
-        let packet = self.prepared(Packet { part, ..packet });
-        let (node, to) = self.route(packet.conn, packet.from);
+    pub(crate) fn decide(&mut self, sending: Sending<D::Message>) {
+        let is_reply = sending.kind == PacketKind::Reply;
+        let part = if is_reply { Some(Part::REQUESTS) } else { self.tasks.current_part() };
+        let id = self.prepare(sending, part);
+        let Header { sender, receiver, .. } = *self.packets.header(id);
         let cpu = {
-            let stream = self.link_stream(node, to);
+            let stream = self.link_stream(sender, receiver);
             span::uniform(CPU_SHORTEST, CPU_LONGEST, || stream.word())
         };
-        let at = self.node(node).busy_until.max(self.now) + Duration::from_nanos(cpu);
-        self.node_mut(node).busy_until = at;
-        let id = self.put(packet);
-        self.trace_packet(id, node, to, RecordKind::Decide);
+        let now = self.now;
+        let busy_until = &mut self.node_mut(sender).busy_until;
+        let at = (*busy_until).max(now) + Duration::from_nanos(cpu);
+        *busy_until = at;
+        self.trace_packet(id, RecordKind::Decide);
         self.queue.push(at, Event::Leave(id));
     }
 
     /// The machine itself answers, at once and behind what it has sent.
-    pub(crate) fn send_from_machine(&mut self, conn: usize, side: Side, kind: PacketKind) {
-        let life = self.connections.all[conn].ends[side as usize].life;
-        let packet = self.prepared(Packet::bare(conn, side, kind, life, None));
-        let id = self.put(packet);
+    pub(crate) fn send_from_machine(&mut self, conn: usize, from: Side, kind: PacketKind) {
+        let id = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None);
         self.transmit(id);
     }
 
-    pub(crate) fn packet(&self, id: PacketId) -> &Packet<D::Message> {
-        self.links.packets[id.0].as_ref().expect("a packet on its way is there")
-    }
-
-    pub(crate) fn packet_mut(&mut self, id: PacketId) -> &mut Packet<D::Message> {
-        self.links.packets[id.0].as_mut().expect("a packet on its way is there")
-    }
-
-    /// Takes a packet out of its slot: it is on its way no more.
-    pub(crate) fn take(&mut self, id: PacketId) -> Packet<D::Message> {
-        let packet = self.links.packets[id.0].take().expect("a packet on its way is there");
-        self.links.free.push(id);
-        self.links.awaited -= u32::from(packet.awaited);
-        packet
+    /// Gives a packet its number, its digest and its latency, and a place of its own.
+    fn prepare(&mut self, sending: Sending<D::Message>, part: Option<Part>) -> PacketId {
+        let Sending { conn, from, kind, attempt, content } = sending;
+        let ends = &self.connections.all[conn].ends;
+        let (life, sender, receiver) =
+            (ends[from as usize].life, ends[from as usize].node, ends[from.other() as usize].node);
+        let number = self.links.next_number;
+        self.links.next_number += 1;
+        let (message, operation, call) = match content {
+            Some(Content { message, operation, call }) => (Some(message), Some(operation), call),
+            None => (None, None, None),
+        };
+        let mut digest = Fold::new(conn as u64);
+        digest.word(kind as u64);
+        message.digest(&mut digest);
+        let digest = digest.value();
+        let awaited = message.is_some() && self.node(receiver).is_awaited();
+        let latency = match self.pair_mut(sender, receiver).latency {
+            Span::Fixed(latency) => latency,
+            span => self.link_stream(sender, receiver).draw(&span),
+        };
+        let place = None;
+        let header = Header {
+            conn,
+            from,
+            kind,
+            sender,
+            receiver,
+            life,
+            attempt,
+            call,
+            operation,
+            part,
+            place,
+            latency,
+            number,
+            digest,
+            awaited,
+        };
+        self.packets.put(header, message)
     }
 
     /// The run's end waits for this packet, if it goes where that matters; or not, while a cut holds it: it
     /// waits for the end of the cut then, if that is to come.
     pub(crate) fn set_awaited(&mut self, id: PacketId, on_its_way: bool) {
-        let packet = self.packet(id);
-        let (_, to) = self.route(packet.conn, packet.from);
-        let awaited = on_its_way && packet.message.is_some() && self.node(to).is_awaited();
-        let before = std::mem::replace(&mut self.packet_mut(id).awaited, awaited);
-        self.links.awaited = self.links.awaited + u32::from(awaited) - u32::from(before);
+        let receiver = self.packets.header(id).receiver;
+        let matters = self.packets.message(id).is_some() && self.node(receiver).is_awaited();
+        self.packets.set_awaited(id, on_its_way && matters);
     }
 
     /// Sender and receiver of what that side of the connection sends.
@@ -199,54 +147,26 @@ impl<D: Domain> Core<D> {
         (ends[side as usize].node, ends[side.other() as usize].node)
     }
 
-    pub(crate) fn trace_packet(&mut self, id: PacketId, node: NodeId, peer: NodeId, kind: RecordKind) {
-        let packet = self.packet(id);
-        let digest = packet.digest;
-        let (peer, message) = (Some(peer), Some(packet.number));
-        let about = About { peer, message, attempt: packet.attempt, fault: None };
-        let text = if self.records.is_some() {
-            packet.message.as_ref().map_or_else(|| packet.kind.name().to_owned(), D::describe_message)
-        } else {
-            String::new()
-        };
-        self.trace(node, kind, digest, about, || text);
-    }
-
-    /// Gives a packet its number, its digest and its latency.
-    fn prepared(&mut self, packet: Packet<D::Message>) -> Packet<D::Message> {
-        let (from, to) = self.route(packet.conn, packet.from);
-        let number = self.links.next_number;
-        self.links.next_number += 1;
-        let mut digest = Fold::new(packet.conn as u64);
-        digest.word(packet.kind as u64);
-        packet.message.digest(&mut digest);
-        let digest = digest.value();
-        let awaited = packet.message.is_some() && self.node(to).is_awaited();
-        let latency = match self.pair_mut(from, to).latency {
-            Span::Fixed(latency) => latency,
-            span => self.link_stream(from, to).draw(&span),
-        };
-        Packet { number, digest, latency, awaited, ..packet }
-    }
-
-    fn put(&mut self, packet: Packet<D::Message>) -> PacketId {
-        self.links.awaited += u32::from(packet.awaited);
-        match self.links.free.pop() {
-            Some(id) => {
-                self.links.packets[id.0] = Some(packet);
-                id
-            }
-            None => {
-                self.links.packets.push(Some(packet));
-                PacketId(self.links.packets.len() - 1)
-            }
+    /// What happened to a packet: at its receiver if it arrived, else at its sender.
+    pub(crate) fn trace_packet(&mut self, id: PacketId, kind: RecordKind) {
+        let Header { sender, receiver, attempt, number, digest, .. } = *self.packets.header(id);
+        let (node, peer) = if kind == RecordKind::Arrive { (receiver, sender) } else { (sender, receiver) };
+        let about = About { peer: Some(peer), message: Some(number), attempt, fault: None };
+        self.fold(node, kind, digest, &about);
+        if self.records.is_some() {
+            let bare = || self.packets.header(id).kind.name().to_owned();
+            let text = self.packets.message(id).map_or_else(bare, D::describe_message);
+            self.record(node, kind, digest, about, text);
         }
     }
 
     fn link_stream(&mut self, from: NodeId, to: NodeId) -> &mut Stream {
-        let (seed, one, other) = (self.seed, self.node(from).entity, self.node(to).entity);
-        let stream = &mut self.pair_mut(from, to).stream;
-        stream.get_or_insert_with(|| Box::new(Stream::new(seed, StreamPurpose::Link, one, other)))
+        let place = from.index() * self.nodes.len() + to.index();
+        let stream = &mut self.links.pairs[place].stream;
+        stream.get_or_insert_with(|| {
+            let entities = [from, to].map(|node| self.nodes[node.index()].entity);
+            Box::new(Stream::new(self.seed, StreamPurpose::Link, entities[0], entities[1]))
+        })
     }
 
     /// By how much the faults in force slow this link down, and counts that they did.

@@ -5,7 +5,7 @@ use host::{Domain, NodeId};
 use crate::connections::Side;
 use crate::core::Core;
 use crate::event::PacketId;
-use crate::links::PacketKind;
+use crate::packets::PacketKind;
 use crate::plan::{Direction, MessageMatch, Target, What};
 
 /// A message fault in force.
@@ -35,7 +35,7 @@ impl<D: Domain> Core<D> {
             match delay {
                 Some(by) => {
                     let by = self.draw_for_strike(strike, &by);
-                    self.packet_mut(id).latency += by;
+                    self.packets.header_mut(id).latency += by;
                 }
                 None => {
                     self.break_off(id);
@@ -47,7 +47,7 @@ impl<D: Domain> Core<D> {
     }
 
     fn matches(&self, matches: &MessageMatch, id: PacketId, reacher: Option<NodeId>) -> bool {
-        let packet = self.packet(id);
+        let packet = self.packets.header(id);
         let kind = match matches.direction {
             Direction::Request => PacketKind::Request,
             Direction::Reply => PacketKind::Reply,

@@ -38,7 +38,7 @@ pub(crate) struct Standing {
 
 impl Standing {
     pub(crate) const fn is_still(self) -> bool {
-        self.paused + self.machine() > 0
+        self.paused > 0 || self.machine() > 0
     }
 
     /// How many faults make the whole machine stand still, so that it does not answer the network.

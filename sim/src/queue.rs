@@ -59,8 +59,8 @@ impl<E: Copy> Queue<E> {
     }
 
     fn insert(&mut self, key: Key, event: E) -> Key {
-        let place = self.items.iter().rposition(|(other, _)| *other > key).map_or(0, |i| i + 1);
-        self.items.insert(place, (key, event));
+        let later = self.items.iter().rev().take_while(|(other, _)| *other < key).count();
+        self.items.insert(self.items.len() - later, (key, event));
         key
     }
 }

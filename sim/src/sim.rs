@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Waker};
 
-use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, SimTime, Span};
+use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, Span};
 
 use crate::core::Core;
 use crate::event::{Event, Step};
@@ -16,7 +16,7 @@ use crate::node::{Node, NodeSpec, Role};
 use crate::outcome::{NodeOutcome, Outcome};
 use crate::plan::{Fault, When};
 use crate::process::SimHost;
-use crate::tasks::{BoxFuture, TaskId};
+use crate::tasks::{BoxFuture, TaskId, Work};
 
 /// Makes a client's program: called when the run begins and again after every restart.
 pub type ClientFactory<D> = Box<dyn Fn(SimHost<D>) -> Pin<Box<dyn Future<Output = ()>>>>;
@@ -39,7 +39,6 @@ pub struct Sim<D: Domain> {
     core: Rc<RefCell<Core<D>>>,
     programs: Vec<Program<D>>,
     services: Vec<Option<Box<dyn Service<D>>>>,
-    futures: Vec<Option<BoxFuture>>,
     cues: Vec<When>,
     latencies: Vec<(NodeId, NodeId, Span)>,
     spare_effects: Vec<Effect<D::Message, D::Note>>,
@@ -58,7 +57,6 @@ impl<D: Domain> Sim<D> {
             core: Rc::new(RefCell::new(Core::new(seed, recording))),
             programs: Vec::with_capacity(8),
             services: Vec::with_capacity(8),
-            futures: Vec::with_capacity(8),
             cues: Vec::new(),
             latencies: Vec::new(),
             spare_effects: Vec::new(),
@@ -128,35 +126,15 @@ impl<D: Domain> Sim<D> {
 
     /// One event after another, and what follows from each, until the run ends.
     fn play(&mut self, bounds: Bounds) -> Ending {
-        let horizon = SimTime::ZERO + bounds.horizon;
         loop {
             if !self.settle(bounds.events) {
                 return Ending::Budget;
             }
-            let step = {
-                let mut core = self.core.borrow_mut();
-                loop {
-                    if core.is_quiet() {
-                        return Ending::Quiet;
-                    }
-                    if core.events >= bounds.events {
-                        return Ending::Budget;
-                    }
-                    let Some(at) = core.queue.next_at() else { return core.ends_without_events() };
-                    if at > horizon {
-                        core.now = horizon;
-                        return Ending::Horizon;
-                    }
-                    let (at, event) = core.queue.pop().expect("the queue has a next event");
-                    assert!(at >= core.now, "time ran backwards");
-                    core.now = at;
-                    let step = core.admit(event);
-                    if !matches!(step, Step::None) || core.needs_settling() {
-                        break step;
-                    }
-                }
-            };
-            self.take_step(step);
+            let step = self.core.borrow_mut().advance(bounds);
+            match step {
+                Ok(step) => self.take_step(step),
+                Err(ending) => return ending,
+            }
         }
     }
 
@@ -195,11 +173,7 @@ impl<D: Domain> Sim<D> {
     /// end; then it ends, once what it has decided has left.
     fn stop(&mut self, node: NodeId) {
         match &self.programs[node.index()] {
-            Program::Client(_) => {
-                while let Some(id) = self.next_of(node) {
-                    self.drop_task(id);
-                }
-            }
+            Program::Client(_) => self.drop_tasks(node),
             Program::Service(_) => self.step_service(node, None, |service, cx| service.on_stop(cx)),
         }
         let mut core = self.core.borrow_mut();
@@ -246,91 +220,55 @@ impl<D: Domain> Sim<D> {
     fn settle(&mut self, most_polls: u64) -> bool {
         let mut polls = 0;
         loop {
-            self.house_spawned();
-            self.bury();
-            let aborted = self.core.borrow_mut().tasks.next_aborted();
-            if let Some(id) = aborted {
-                self.drop_task(id);
-                continue;
-            }
-            let starting = std::mem::take(&mut self.core.borrow_mut().starting);
-            if !starting.is_empty() {
-                for node in starting {
-                    self.start(node);
+            let work = self.core.borrow_mut().next_work();
+            match work {
+                None => return true,
+                Some(Work::Bury(node)) => self.bury(node),
+                Some(Work::Drop(id, future)) => self.drop_task(id, future),
+                Some(Work::Start(node)) => self.start(node),
+                Some(Work::Poll(id, future)) if polls == most_polls => {
+                    self.core.borrow_mut().leave(id, Some(future));
+                    return false;
                 }
-                continue;
-            }
-            let Some(id) = self.core.borrow_mut().next_ready() else {
-                let core = self.core.borrow();
-                if core.needs_settling() {
-                    continue;
+                Some(Work::Poll(id, mut future)) => {
+                    polls += 1;
+                    let done = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_ready();
+                    if done {
+                        self.drop_task(id, future);
+                    } else {
+                        self.core.borrow_mut().leave(id, Some(future));
+                    }
                 }
-                return true;
-            };
-            if polls == most_polls {
-                return false;
-            }
-            polls += 1;
-            self.poll(id);
-        }
-    }
-
-    fn poll(&mut self, id: TaskId) {
-        let mut future = self.futures[id.0].take().expect("a live task has a future");
-        let done = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_ready();
-        if done {
-            drop(future);
-        } else {
-            self.futures[id.0] = Some(future);
-        }
-        self.core.borrow_mut().leave(id, done);
-    }
-
-    /// Gives the futures of spawned tasks their place.
-    fn house_spawned(&mut self) {
-        if self.core.borrow().tasks.spawned.is_empty() {
-            return;
-        }
-        let spawned = std::mem::take(&mut self.core.borrow_mut().tasks.spawned);
-        for (id, future) in spawned {
-            if self.futures.len() <= id.0 {
-                self.futures.resize_with(id.0 + 1, || None);
-            }
-            self.futures[id.0] = Some(future);
-        }
-    }
-
-    /// Drops what dead processes left: they are marked dead, so nothing that `Drop` does has an effect.
-    fn bury(&mut self) {
-        if self.core.borrow().dying.is_empty() {
-            return;
-        }
-        let dying = std::mem::take(&mut self.core.borrow_mut().dying);
-        for node in dying {
-            self.services[node.index()] = None;
-            while let Some(id) = self.next_of(node) {
-                self.drop_task(id);
             }
         }
     }
 
-    fn next_of(&self, node: NodeId) -> Option<TaskId> {
-        self.core.borrow_mut().tasks.next_of(node)
+    /// Drops what a dead process left: it is marked dead, so nothing that `Drop` does has an effect.
+    fn bury(&mut self, node: NodeId) {
+        self.services[node.index()] = None;
+        self.drop_tasks(node);
     }
 
-    /// Drops a task's future. Its `Drop` code is the task's: it runs in the scope of the task's attempt.
-    fn drop_task(&mut self, id: TaskId) {
-        self.core.borrow_mut().enter(id);
-        drop(self.futures[id.0].take());
-        self.core.borrow_mut().leave(id, true);
+    /// Drops the futures of a process, in the order in which they were spawned.
+    fn drop_tasks(&self, node: NodeId) {
+        loop {
+            let next = self.core.borrow_mut().enter_next_of(node);
+            let Some((id, future)) = next else { return };
+            self.drop_task(id, future);
+        }
+    }
+
+    /// Drops a current task's future. Its `Drop` code is the task's: it runs in the scope of the task's attempt.
+    fn drop_task(&self, id: TaskId, future: BoxFuture) {
+        drop(future);
+        self.core.borrow_mut().leave(id, None);
     }
 
     /// The run is over: everything is dropped, and nothing that `Drop` does counts.
     fn tear_down(&mut self) {
         self.core.borrow_mut().over = true;
-        self.futures.clear();
-        let spawned = std::mem::take(&mut self.core.borrow_mut().tasks.spawned);
-        drop(spawned);
+        let futures = self.core.borrow_mut().tasks.take_futures();
+        drop(futures);
     }
 
     fn outcome(self, ending: Ending) -> Outcome<D::Note> {

@@ -25,8 +25,6 @@ pub(crate) struct Tasks {
     free: Vec<TaskId>,
     /// Slots and serials, so that a stale place serves no later task.
     ready: VecDeque<(TaskId, u64)>,
-    /// Spawned during a poll; their futures have no place yet.
-    pub(crate) spawned: Vec<(TaskId, BoxFuture)>,
     /// Slots and serials of aborted tasks: their futures are to be dropped.
     aborted: VecDeque<(TaskId, u64)>,
     current: Option<TaskId>,
@@ -45,6 +43,8 @@ struct Task {
     queued: bool,
     part: Part,
     attempt: Option<AttemptId>,
+    /// `None` while it is polled, and once it is dropped.
+    future: Option<BoxFuture>,
 }
 
 impl Tasks {
@@ -66,7 +66,7 @@ impl Tasks {
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || !self.spawned.is_empty()
+        !self.ready.is_empty()
     }
 
     /// Puts a task into the ready queue, unless it is there.
@@ -94,7 +94,7 @@ impl Tasks {
     }
 
     /// The next aborted task whose future is not dropped yet.
-    pub(crate) fn next_aborted(&mut self) -> Option<TaskId> {
+    fn next_aborted(&mut self) -> Option<TaskId> {
         while let Some((id, serial)) = self.aborted.pop_front() {
             let task = &self.slots[id.0];
             // It may have ended in the poll in which it was aborted, or died with its process.
@@ -106,11 +106,16 @@ impl Tasks {
     }
 
     /// A task of a process that ends whose future is not dropped yet, in the order in which they were spawned.
-    pub(crate) fn next_of(&mut self, node: NodeId) -> Option<TaskId> {
+    fn next_of(&mut self, node: NodeId) -> Option<TaskId> {
         let tasks = self.slots.iter().enumerate().filter(|(_, task)| task.occupied && task.node == node);
         let (slot, _) = tasks.min_by_key(|(_, task)| task.serial)?;
         self.slots[slot].live = false;
         Some(TaskId(slot))
+    }
+
+    /// Takes the futures of all tasks out, to be dropped: the run is over.
+    pub(crate) fn take_futures(&mut self) -> Vec<BoxFuture> {
+        self.slots.iter_mut().filter_map(|task| task.future.take()).collect()
     }
 
     /// The task's future has been dropped: its slot is free.
@@ -130,7 +135,8 @@ impl<D: Domain> Core<D> {
         self.tasks.next_serial += 1;
         let attempt = if main { None } else { self.scope };
         let life = self.node(node).life;
-        let task = Task { node, life, serial, live: true, occupied: true, main, queued: false, part, attempt };
+        let (live, occupied, queued, future) = (true, true, false, Some(future));
+        let task = Task { node, life, serial, live, occupied, main, queued, part, attempt, future };
         let id = match self.tasks.free.pop() {
             Some(id) => {
                 self.tasks.slots[id.0] = task;
@@ -141,14 +147,27 @@ impl<D: Domain> Core<D> {
                 TaskId(self.tasks.slots.len() - 1)
             }
         };
-        self.tasks.spawned.push((id, future));
         self.tasks.wake(id);
         (id, serial)
     }
 
-    /// The next task to poll, which is the current one from now on. Tasks whose process stands still, or whose
-    /// part hangs, are parked.
-    pub(crate) fn next_ready(&mut self) -> Option<TaskId> {
+    /// What programs, or the world outside the kernel, must do now: bury the dead, drop what was aborted, start
+    /// the restarted, then poll.
+    pub(crate) fn next_work(&mut self) -> Option<Work> {
+        if !self.dying.is_empty() {
+            return Some(Work::Bury(self.dying.remove(0)));
+        }
+        if let Some(id) = self.tasks.next_aborted() {
+            return Some(Work::Drop(id, self.enter(id)));
+        }
+        if !self.starting.is_empty() {
+            return Some(Work::Start(self.starting.remove(0)));
+        }
+        self.next_ready().map(|id| Work::Poll(id, self.enter(id)))
+    }
+
+    /// The next task to poll. Tasks whose process stands still, or whose part hangs, are parked.
+    fn next_ready(&mut self) -> Option<TaskId> {
         while let Some((id, serial)) = self.tasks.ready.pop_front() {
             let task = &mut self.tasks.slots[id.0];
             if task.serial != serial {
@@ -163,29 +182,52 @@ impl<D: Domain> Core<D> {
             if node.holds_up(Some(part)) {
                 node.parked.push(id);
             } else {
-                self.enter(id);
                 return Some(id);
             }
         }
         None
     }
 
-    /// Code of this task runs from now on: it is polled, or dropped.
-    pub(crate) fn enter(&mut self, id: TaskId) {
-        self.tasks.current = Some(id);
-        self.scope = self.tasks.slots[id.0].attempt;
+    /// A task of a process that ends whose future is not dropped yet; it is the current one from now on.
+    pub(crate) fn enter_next_of(&mut self, node: NodeId) -> Option<(TaskId, BoxFuture)> {
+        let id = self.tasks.next_of(node)?;
+        Some((id, self.enter(id)))
     }
 
-    /// Code of the current task does not run any more; `gone`: nor will it ever, its future is dropped.
-    pub(crate) fn leave(&mut self, id: TaskId, gone: bool) {
+    /// Code of this task runs from now on: its future is polled, or dropped.
+    fn enter(&mut self, id: TaskId) -> BoxFuture {
+        self.tasks.current = Some(id);
+        let task = &mut self.tasks.slots[id.0];
+        self.scope = task.attempt;
+        task.future.take().expect("a task that is not over has a future")
+    }
+
+    /// Code of the current task does not run any more. Without its future, which has been dropped, it never
+    /// will.
+    pub(crate) fn leave(&mut self, id: TaskId, future: Option<BoxFuture>) {
         self.tasks.current = None;
         self.scope = None;
+        let gone = future.is_none();
+        let task = &mut self.tasks.slots[id.0];
+        task.future = future;
         if gone {
-            let Task { node, life, main, .. } = self.tasks.slots[id.0];
+            let (node, life, main) = (task.node, task.life, task.main);
             self.tasks.release(id);
             if main && self.is_life(node, life) {
                 self.client_finished(node);
             }
         }
     }
+}
+
+/// What must be done outside of the kernel, where the programs are.
+pub(crate) enum Work {
+    /// That node's process has died: its futures are to be dropped.
+    Bury(NodeId),
+    /// The future of an aborted task is to be dropped.
+    Drop(TaskId, BoxFuture),
+    /// That node's process is to be started.
+    Start(NodeId),
+    /// A task is to be polled.
+    Poll(TaskId, BoxFuture),
 }

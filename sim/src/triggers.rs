@@ -79,10 +79,14 @@ impl<D: Domain> Core<D> {
     }
 
     /// A client reaches a milestone.
+    #[inline]
     pub(crate) fn reach(&mut self, client: NodeId, reached: Point) {
-        if !self.faults.watches_milestones {
-            return;
+        if self.faults.watches_milestones {
+            self.reach_milestone(client, reached);
         }
+    }
+
+    fn reach_milestone(&mut self, client: NodeId, reached: Point) {
         for trigger in 0..self.faults.triggers.len() {
             let state = &mut self.faults.triggers[trigger];
             let When::Milestone { clients, point, nth, plus } = &state.when else { continue };

@@ -3,13 +3,13 @@
 //! Each direction of a connection is a stream of bytes, as TCP makes it: what was sent first arrives first,
 //! and behind a packet that was lost nothing arrives, be it on the wire already when that happened.
 
-use host::{Domain, NodeId};
+use host::{Domain, Duration, NodeId};
 
 use crate::connections::Side;
 use crate::core::Core;
 use crate::event::{Event, PacketId, Waiting};
-use crate::links::PacketKind;
 use crate::outcome::RecordKind;
+use crate::packets::{Header, PacketKind};
 use crate::plan::Held;
 
 /// Nothing passes from one node to another.
@@ -45,9 +45,7 @@ impl Way {
 impl<D: Domain> Core<D> {
     /// The packet is on the wire from now on, unless something holds it up.
     pub(crate) fn transmit(&mut self, id: PacketId) {
-        let packet = self.packet(id);
-        let (conn, side, latency) = (packet.conn, packet.from, packet.latency);
-        let (from, to) = self.route(conn, side);
+        let Header { sender: from, receiver: to, latency, .. } = *self.packets.header(id);
         let state = self.node(from);
         if !state.is_powered() {
             return self.lose(id);
@@ -60,8 +58,8 @@ impl<D: Domain> Core<D> {
         } else if let Some(cut) = self.cut_between(from, to) {
             self.meet_cut(id, cut);
         } else {
-            let latency = latency + self.slowness(from, to);
-            self.queue.push(self.now + latency, Event::Arrive(id));
+            let slowness = if self.links.slows.is_empty() { Duration::ZERO } else { self.slowness(from, to) };
+            self.queue.push(self.now + latency + slowness, Event::Arrive(id));
         }
     }
 
@@ -92,8 +90,8 @@ impl<D: Domain> Core<D> {
     /// A packet meets a cut: it is held, or lost and the direction with it.
     pub(crate) fn meet_cut(&mut self, id: PacketId, cut: Cut) {
         self.faults.strikes[cut.strike].met += 1;
-        if cut.held == Held::Linger && self.packet(id).kind != PacketKind::Connect {
-            self.trace_packet(id, cut.from, cut.to, RecordKind::Held);
+        if cut.held == Held::Linger && self.packets.header(id).kind != PacketKind::Connect {
+            self.trace_packet(id, RecordKind::Held);
             self.set_awaited(id, false);
             let (conn, side, _) = self.place(id);
             self.way_mut(conn, side).held.push(id);
@@ -149,11 +147,8 @@ impl<D: Domain> Core<D> {
 
     /// The packet never arrives.
     pub(crate) fn lose(&mut self, id: PacketId) {
-        let packet = self.packet(id);
-        let (conn, side, place) = (packet.conn, packet.from, packet.place);
-        let (from, to) = self.route(conn, side);
-        self.trace_packet(id, from, to, RecordKind::Lost);
-        self.take(id);
+        self.trace_packet(id, RecordKind::Lost);
+        let (Header { conn, from: side, place, .. }, _) = self.packets.take(id);
         // What comes behind a lost packet waits for nothing any more.
         if let Some(place) = place
             && !self.way_mut(conn, side).is_lost(place)
@@ -175,16 +170,13 @@ impl<D: Domain> Core<D> {
 
     /// The packet's direction, and its place there, which it gets when it is first asked for.
     fn place(&mut self, id: PacketId) -> (usize, Side, u32) {
-        let packet = self.packet(id);
-        let (conn, side, place) = (packet.conn, packet.from, packet.place);
-        let place = place.unwrap_or_else(|| {
-            let way = self.way_mut(conn, side);
-            let place = way.sent;
+        let Header { conn, from: side, place, .. } = self.packets.header_mut(id);
+        let place = *place.get_or_insert_with(|| {
+            let way = &mut self.connections.all[*conn].ways[*side as usize];
             way.sent += 1;
-            self.packet_mut(id).place = Some(place);
-            place
+            way.sent - 1
         });
-        (conn, side, place)
+        (*conn, *side, place)
     }
 
     fn way_mut(&mut self, conn: usize, side: Side) -> &mut Way {
