@@ -163,21 +163,24 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         }
         let began = host.monotonic();
         let mut retries = self.client.script.retry.times;
+        let mut after = None;
         loop {
             let attempt = host.open_attempt();
-            if let Some(section) = host.attempt(attempt, self.client.attempt(lock, attempt)).await {
+            if let Some(section) = host.attempt(attempt, self.client.attempt(lock, attempt, after)).await {
                 self.claims.add(handle, section);
                 return Ok(());
             }
-            if retries == Some(0) {
+            let delay = self.client.script.retry.delay;
+            let next = (retries != Some(0))
+                .then(|| delay.sample(|| host.random(Purpose::Workload)))
+                .filter(|delay| wait.is_none_or(|wait| host.monotonic() + *delay < began + wait));
+            let Some(delay) = next else {
+                host.note(Note::GaveUp { attempt });
                 return Err(Over);
-            }
-            retries = retries.map(|left| left - 1);
-            let delay = self.client.script.retry.delay.sample(|| host.random(Purpose::Workload));
-            if wait.is_some_and(|wait| host.monotonic() + delay >= began + wait) {
-                return Err(Over);
-            }
+            };
             host.sleep(delay).await;
+            retries = retries.map(|left| left - 1);
+            after = Some(attempt);
         }
     }
 
@@ -284,10 +287,10 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
 }
 
 impl<H: ResourceHost, L: Recipe<H>> Client<H, L> {
-    /// One try to acquire, in the scope of its attempt.
-    async fn attempt(&self, lock: LockName, attempt: AttemptId) -> Option<Section<H, L>> {
+    /// One try to acquire, in the scope of its attempt; it repeats `after`.
+    async fn attempt(&self, lock: LockName, attempt: AttemptId, after: Option<AttemptId>) -> Option<Section<H, L>> {
         let host = &self.host;
-        mark(host, Note::Attempting { attempt, lock }, points::ATTEMPTING).await;
+        mark(host, Note::Attempting { attempt, lock, after }, points::ATTEMPTING).await;
         match self.recipe.acquire(host, lock).await {
             Acquired::Granted(lease) => return Some(Section::enter(host, &self.recipe, lock, attempt, lease).await),
             Acquired::Denied => mark(host, Note::Denied { attempt }, points::DENIED).await,

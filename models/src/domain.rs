@@ -7,7 +7,7 @@
 use std::fmt;
 
 use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
-use spec::{Note, Token};
+use spec::{Cause, Note, Token};
 
 use crate::redis::{Command, Key, Reply};
 use crate::resource::{Op, OpReply, Stored};
@@ -136,7 +136,7 @@ digest_enum!(Nudge { 1 => Evict(key) });
 /// One line for a person.
 fn describe(note: &Note) -> String {
     match note {
-        Note::Attempting { attempt, lock } => format!("{attempt:?} asks for {lock}"),
+        Note::Attempting { attempt, lock, .. } => format!("{attempt:?} asks for {lock}"),
         Note::Granted { attempt, token, until, .. } => {
             let until = match until {
                 Some(until) => format!("until its clock reads {}", Clock(until.as_nanos())),
@@ -146,6 +146,7 @@ fn describe(note: &Note) -> String {
         }
         Note::Denied { attempt } => format!("{attempt:?} is denied"),
         Note::Failed { attempt } => format!("{attempt:?} got no clear answer"),
+        Note::GaveUp { attempt } => format!("{attempt:?} was the last try"),
         Note::Renewed { attempt, until } => {
             format!("{attempt:?} has extended its lease until its clock reads {}", Clock(until.as_nanos()))
         }
@@ -158,8 +159,13 @@ fn describe(note: &Note) -> String {
         Note::ReleaseRefused { attempt } => format!("{attempt:?} could not release"),
         Note::Ended { attempt } => format!("{attempt:?} is through with its section"),
         Note::Owner { key, attempt: Some(attempt), .. } => format!("{key} belongs to {attempt:?}"),
-        Note::Owner { key, attempt: None, .. } => format!("{key} belongs to nobody"),
-        Note::Extended { key, attempt, .. } => format!("{key} belongs to {attempt:?} for longer"),
+        Note::Owner { key, attempt: None, cause, .. } => format!("{key} belongs to nobody: {}", Why(*cause)),
+        Note::Extended { key, attempt, by, .. } if *by == Some(*attempt) => {
+            format!("{key} belongs to {attempt:?} for longer")
+        }
+        Note::Extended { key, attempt, by, .. } => {
+            format!("{key} belongs to {attempt:?} for longer, as asked by {}", Whom(*by))
+        }
         Note::Read { attempt, object, version, .. } => {
             format!("{object} v{} is read by {}", version.0, Whom(*attempt))
         }
@@ -177,6 +183,7 @@ fn describe(note: &Note) -> String {
         Note::Refused { attempt, op, object } => {
             format!("operation {} of {} on {object} is refused", op.0, Whom(*attempt))
         }
+        Note::Effected { attempt, effect, .. } => format!("{effect} is done by {}", Whom(*attempt)),
     }
 }
 
@@ -197,6 +204,20 @@ impl fmt::Display for Whom {
         match self.0 {
             Some(attempt) => write!(f, "{attempt:?}"),
             None => f.write_str("somebody outside any attempt"),
+        }
+    }
+}
+
+/// What made an owner lose its key.
+struct Why(Cause);
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Cause::Request(by) => write!(f, "asked by {}", Whom(by)),
+            Cause::Expiry => f.write_str("its lease is over"),
+            Cause::Eviction => f.write_str("evicted"),
+            Cause::Restart => f.write_str("lost in a restart"),
         }
     }
 }

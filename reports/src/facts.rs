@@ -61,7 +61,7 @@ impl Claim {
         let mut last = BTreeMap::new();
         for entry in &history.entries {
             match entry.note {
-                Note::Attempting { attempt, lock } => {
+                Note::Attempting { attempt, lock, .. } => {
                     locks.insert(attempt, lock);
                 }
                 Note::Granted { attempt: granted, .. } => {

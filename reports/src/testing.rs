@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use host::{Activity, AttemptId, Duration, Ending, MonoTime, NodeId, Ppm, Segment, SimTime, Ticking};
 use indexmap::IndexMap;
 use spec::{
-    Assumption, Authorities, Entry, History, Judgement, NodeHistory, Note, OpId, Policy, Property, Rules, Token,
+    Assumption, Authorities, Cause, Entry, History, Judgement, NodeHistory, Note, OpId, Policy, Property, Rules, Token,
     Version, judge,
 };
 
@@ -58,6 +58,7 @@ impl Told {
                 entries: Vec::new(),
                 nodes: NAMES.into_iter().map(node).collect(),
                 end: ms(60_000),
+                horizon: ms(60_000),
                 ending: Ending::Quiet,
             },
             rules: Rules {
@@ -86,11 +87,12 @@ impl Told {
     }
 
     pub(crate) fn asks(&mut self, at: u64, attempt: AttemptId) -> &mut Self {
-        self.note(at, attempt.client(), Note::Attempting { attempt, lock: "orders".into() })
+        self.note(at, attempt.client(), Note::Attempting { attempt, lock: "orders".into(), after: None })
     }
 
     pub(crate) fn owns(&mut self, at: u64, attempt: AttemptId) -> &mut Self {
-        self.note(at, REDIS, Note::Owner { authority: REDIS, key: "orders".into(), attempt: Some(attempt) })
+        let (key, attempt) = ("orders".into(), Some(attempt));
+        self.note(at, REDIS, Note::Owner { authority: REDIS, key, attempt, cause: Cause::Request(attempt) })
     }
 
     pub(crate) fn granted(&mut self, at: u64, attempt: AttemptId, token: u64, until: Option<u64>) -> &mut Self {
@@ -138,7 +140,8 @@ impl Told {
         let client = attempt.client();
         self.note(at, client, Note::Ended { attempt });
         self.note(at, client, Note::Releasing { attempt });
-        self.note(at + 1, REDIS, Note::Owner { authority: REDIS, key: "orders".into(), attempt: None });
+        let (key, cause) = ("orders".into(), Cause::Request(Some(attempt)));
+        self.note(at + 1, REDIS, Note::Owner { authority: REDIS, key, attempt: None, cause });
         self.note(at + 1, client, Note::Released { attempt })
     }
 

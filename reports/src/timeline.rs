@@ -10,7 +10,7 @@
 //! of a client that asks and is denied again and again while nothing else happens; they are one line.
 
 use host::{NodeId, SimTime};
-use spec::{History, Note, Property, Verdict};
+use spec::{Cause, History, Note, Property, Verdict};
 
 use crate::run::{JudgedRun, StruckFault};
 use crate::words::{Names, node_name, node_names, promised_end, seconds};
@@ -130,7 +130,7 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
     let names = Names::among(history, []);
     let of = |attempt: &Option<host::AttemptId>| names.of_any(*attempt);
     match note {
-        Note::Attempting { attempt, lock } => format!("asks for `{lock}` (attempt {})", attempt.ordinal()),
+        Note::Attempting { attempt, lock, .. } => format!("asks for `{lock}` (attempt {})", attempt.ordinal()),
         Note::Granted { token, until, counted, .. } => {
             let token = token.map_or_else(String::new, |token| format!(", token {}", token.0));
             let until = until.map_or_else(|| "no lease".to_owned(), |until| promised_end(history, node, until));
@@ -139,6 +139,7 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
         }
         Note::Denied { .. } => "denied".to_owned(),
         Note::Failed { .. } => "failed: no clear answer".to_owned(),
+        Note::GaveUp { .. } => "gives up".to_owned(),
         Note::Renewed { until, .. } => format!("renewed, {}", promised_end(history, node, *until)),
         Note::RenewalFailed { .. } => "renewal failed".to_owned(),
         Note::ToldOfLoss { .. } => "learns that the lock is lost".to_owned(),
@@ -148,12 +149,21 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
         Note::Released { .. } => "released".to_owned(),
         Note::ReleaseRefused { .. } => "release refused, or not answered".to_owned(),
         Note::Ended { .. } => "ends its section".to_owned(),
-        Note::Owner { key, attempt: None, .. } => format!("`{key}` has no owner now"),
+        Note::Owner { key, attempt: None, cause, .. } => {
+            let why = match cause {
+                Cause::Request(by) => format!("as {} asked", of(by)),
+                Cause::Expiry => "as its lease is over".to_owned(),
+                Cause::Eviction => "evicted".to_owned(),
+                Cause::Restart => "lost in a restart".to_owned(),
+            };
+            format!("`{key}` has no owner now, {why}")
+        }
         Note::Owner { key, attempt: Some(attempt), .. } => {
             format!("`{key}` is owned by {} (attempt {})", names.of(*attempt), attempt.ordinal())
         }
-        Note::Extended { key, attempt, .. } => {
-            format!("extends the lease on `{key}` of {} (attempt {})", names.of(*attempt), attempt.ordinal())
+        Note::Extended { key, attempt, by, .. } => {
+            let whom = if *by == Some(*attempt) { String::new() } else { format!(", as {} asked", of(by)) };
+            format!("extends the lease on `{key}` of {} (attempt {}){whom}", names.of(*attempt), attempt.ordinal())
         }
         Note::Read { attempt, op, object, version } => {
             format!("{} reads `{object}` (op {}): v{}", of(attempt), op.0, version.0)
@@ -168,6 +178,7 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
             format!("{} passes the check of `{object}` (op {})", of(attempt), op.0)
         }
         Note::Refused { attempt, op, object } => format!("{} is refused `{object}` (op {})", of(attempt), op.0),
+        Note::Effected { attempt, op, effect } => format!("{} does `{effect}` (op {})", of(attempt), op.0),
     }
 }
 

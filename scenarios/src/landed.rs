@@ -210,7 +210,7 @@ impl Stays<'_> {
             | Note::Failed { attempt }
             | Note::Released { attempt }
             | Note::ReleaseRefused { attempt } => self.with(*attempt, |stay| stay.open.to = at),
-            Note::Owner { authority, key, attempt } => self.take_owner(at, *authority, *key, *attempt),
+            Note::Owner { authority, key, attempt, .. } => self.take_owner(at, *authority, *key, *attempt),
             Note::Read { attempt: Some(attempt), .. }
             | Note::Wrote { attempt: Some(attempt), .. }
             | Note::Marked { attempt: Some(attempt), .. }

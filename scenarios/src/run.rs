@@ -102,7 +102,7 @@ impl<'c> Player<'c> {
         let outcome = sim.run(Bounds { horizon: self.cell.horizon, events: EVENT_BUDGET });
         let steps = outcome.nodes.iter().map(|node| node.steps).collect();
         let Outcome { notes, nodes, strikes, end, ending, hash, events, application_events, .. } = outcome;
-        let history = history(notes, nodes, end, ending);
+        let history = history(notes, nodes, end, ending, SimTime::ZERO + self.cell.horizon);
         let mut judgement = judge(&history, &self.world.rules, &Property::ALL);
         let landed = self.landed(&history, &strikes);
         self.mark_vacuous(&mut judgement, &landed);
@@ -200,11 +200,17 @@ const fn rank(property: Property) -> u8 {
     }
 }
 
-fn history(notes: Vec<sim::Noted<Note>>, nodes: Vec<sim::NodeOutcome>, end: SimTime, ending: Ending) -> History {
+fn history(
+    notes: Vec<sim::Noted<Note>>,
+    nodes: Vec<sim::NodeOutcome>,
+    end: SimTime,
+    ending: Ending,
+    horizon: SimTime,
+) -> History {
     let entries = notes.into_iter().map(|noted| Entry { at: noted.at, node: noted.node, note: noted.note });
     let nodes =
         nodes.into_iter().map(|node| NodeHistory { name: node.name, clocks: node.clocks, activity: node.activity });
-    History { entries: entries.collect(), nodes: nodes.collect(), end, ending }
+    History { entries: entries.collect(), nodes: nodes.collect(), end, ending, horizon }
 }
 
 /// A run of this many events is not a run of a lock any more, but a loop.

@@ -234,7 +234,7 @@ fn claims(history: &History) -> Vec<Claim<'_>> {
     let mut claims = Vec::new();
     for (i, entry) in history.entries.iter().enumerate() {
         let (attempt, name, granted) = match &entry.note {
-            Note::Attempting { attempt, lock } => (*attempt, Some(&**lock), None),
+            Note::Attempting { attempt, lock, .. } => (*attempt, Some(&**lock), None),
             Note::Granted { attempt, until, counted, .. } => {
                 let (until, counted) = (*until, *counted);
                 let granted = Granted { entry: i, at: entry.at, until, died: SimTime::NEVER, counted, point: None };

@@ -1,7 +1,7 @@
 //! The vocabulary of a history.
 //!
-//! Three voices speak in it: clients (what they did and believed), lock services (who owns what), and
-//! the guarded resource (what it accepted and refused). Beside them stand the facts that only the
+//! Four voices speak in it: clients (what they did and believed), lock services (who owns what), the
+//! guarded resource (what it accepted and refused), and whatever does side effects. Beside them stand the facts that only the
 //! kernel knows: each node's clocks, and when it was running, paused or dead.
 //!
 //! Attempts carry the oracle's ids; the tokens under test are never trusted for order.
@@ -25,6 +25,8 @@ pub struct Version(pub u64);
 pub type LockName = Name;
 /// The name of a guarded object.
 pub type ObjectName = Name;
+/// The name of a side effect.
+pub type EffectName = Name;
 
 /// The lock servers whose grant a client counted: the servers of one Redlock quorum, or the one
 /// server (or service) that granted.
@@ -92,6 +94,7 @@ impl Authorities {
 /// | client, about its operations | `Checked`, `Left` |
 /// | lock service | `Owner`, `Extended` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
+/// | place of side effects | `Effected` |
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
     /// The client begins to ask for the lock.
@@ -100,6 +103,9 @@ pub enum Note {
         attempt: AttemptId,
         /// For this lock.
         lock: LockName,
+        /// The try that this one repeats; `None`: the first. A client waits for the lock from its first try
+        /// until it is granted, gives up or dies, also while it sleeps between a denied try and the next.
+        after: Option<AttemptId>,
     },
     /// The client takes the lock to be its own.
     Granted {
@@ -120,6 +126,11 @@ pub enum Note {
     /// No clear answer: the attempt may own the lock without knowing.
     Failed {
         /// Of this attempt.
+        attempt: AttemptId,
+    },
+    /// The client waits for the lock no longer: no try repeats this one.
+    GaveUp {
+        /// The last try.
         attempt: AttemptId,
     },
     /// The client has extended its lease.
@@ -184,6 +195,8 @@ pub enum Note {
         key: LockName,
         /// The new owner; `None`: nobody.
         attempt: Option<AttemptId>,
+        /// What brought it about.
+        cause: Cause,
     },
     /// A lock server extended the lease of whoever owns a key. The owner stays who it was.
     Extended {
@@ -193,6 +206,8 @@ pub enum Note {
         key: LockName,
         /// The owner whose lease it is, whoever asked.
         attempt: AttemptId,
+        /// Who asked; `None`: somebody outside any attempt.
+        by: Option<AttemptId>,
     },
     /// The resource answered a read.
     Read {
@@ -245,10 +260,34 @@ pub enum Note {
         /// On this object.
         object: ObjectName,
     },
+    /// A side effect was done, in a place that keeps no tokens and takes nothing back: a mail, a charge.
+    Effected {
+        /// By this attempt; `None`: by somebody outside any attempt.
+        attempt: Option<AttemptId>,
+        /// Which of its operations.
+        op: OpId,
+        /// Which effect. Two effects of one name are one effect done twice.
+        effect: EffectName,
+    },
 }
 
+/// Why a lock server changed who owns a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// This attempt asked for it; `None`: somebody outside any attempt did, such as a janitor.
+    Request(Option<AttemptId>),
+    /// The lease was over.
+    Expiry,
+    /// The server was short of memory.
+    Eviction,
+    /// The server came back from the dead, and says what it remembers.
+    Restart,
+}
+
+digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart });
+
 digest_enum!(Note {
-    1 => Attempting { attempt, lock },
+    1 => Attempting { attempt, lock, after },
     2 => Granted { attempt, token, until, counted },
     3 => Denied { attempt },
     4 => Failed { attempt },
@@ -261,13 +300,15 @@ digest_enum!(Note {
     11 => Released { attempt },
     12 => ReleaseRefused { attempt },
     13 => Ended { attempt },
-    14 => Owner { authority, key, attempt },
-    18 => Extended { authority, key, attempt },
+    14 => Owner { authority, key, attempt, cause },
+    18 => Extended { authority, key, attempt, by },
     15 => Read { attempt, op, object, version },
     16 => Wrote { attempt, op, object, based_on, replaced },
     17 => Refused { attempt, op, object },
     40 => Marked { attempt, op, object },
     41 => Passed { attempt, op, object },
+    20 => GaveUp { attempt },
+    21 => Effected { attempt, op, effect },
 });
 
 macro_rules! digest_newtype {
@@ -290,6 +331,7 @@ impl Note {
             | Self::Granted { attempt, .. }
             | Self::Denied { attempt }
             | Self::Failed { attempt }
+            | Self::GaveUp { attempt }
             | Self::Renewed { attempt, .. }
             | Self::RenewalFailed { attempt }
             | Self::ToldOfLoss { attempt }
@@ -305,7 +347,8 @@ impl Note {
             | Self::Wrote { attempt, .. }
             | Self::Marked { attempt, .. }
             | Self::Passed { attempt, .. }
-            | Self::Refused { attempt, .. } => *attempt,
+            | Self::Refused { attempt, .. }
+            | Self::Effected { attempt, .. } => *attempt,
         }
     }
 }
@@ -342,6 +385,8 @@ pub struct History {
     pub nodes: Vec<NodeHistory>,
     /// When the run ended, in true time.
     pub end: SimTime,
+    /// When it would have ended at the latest.
+    pub horizon: SimTime,
     /// How it ended.
     pub ending: Ending,
 }

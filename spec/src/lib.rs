@@ -27,8 +27,8 @@ mod windows;
 
 pub use assumption::Assumption;
 pub use history::{
-    Activity, Authorities, Ending, Entry, History, LockName, NodeHistory, Note, ObjectName, OpId, Segment, Ticking,
-    Token, Version,
+    Activity, Authorities, Cause, EffectName, Ending, Entry, History, LockName, NodeHistory, Note, ObjectName, OpId,
+    Segment, Ticking, Token, Version,
 };
 pub use judge::judge;
 pub use property::Property;

@@ -18,7 +18,7 @@ use std::num::NonZeroU32;
 use host::{AttemptId, Duration, MonoTime, NodeId, Ppm, SimTime};
 
 use crate::history::{
-    Activity, Authorities, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Ticking, Version,
+    Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Ticking, Version,
 };
 use crate::rules::{Policy, Rules};
 use crate::verdict::{Evidence, Judgement, Verdict};
@@ -71,7 +71,8 @@ impl Story {
             authorities: (0..servers).map(NodeId::new).collect(),
             resource_checks_tokens: false,
         };
-        let history = History { entries: Vec::new(), nodes, end: ms(10_000), ending: Ending::Horizon };
+        let history =
+            History { entries: Vec::new(), nodes, end: ms(10_000), horizon: ms(10_000), ending: Ending::Horizon };
         Self { history, rules, servers, now: SimTime::ZERO, clients: [(0, 0); CLIENTS as usize] }
     }
 
@@ -189,7 +190,7 @@ impl Teller<'_> {
         let (attempts, ops) = &mut self.story.clients[usize::from(client) - 1];
         (*attempts, *ops) = (*attempts + 1, 0);
         let attempt = self.attempt();
-        self.note(Note::Attempting { attempt, lock: lock.into() })
+        self.note(Note::Attempting { attempt, lock: lock.into(), after: None })
     }
 
     /// That server makes the attempt the owner of `orders`, or confirms it.
@@ -251,7 +252,7 @@ impl Teller<'_> {
 
     fn names_owner(self, server: u16, key: &str) -> Self {
         let (authority, attempt) = (NodeId::new(server - 1), Some(self.attempt()));
-        self.note(Note::Owner { authority, key: key.into(), attempt })
+        self.note(Note::Owner { authority, key: key.into(), attempt, cause: Cause::Request(attempt) })
     }
 }
 
@@ -310,7 +311,7 @@ impl Teller<'_> {
     /// Nobody owns `orders` any more.
     pub(crate) fn frees(self) -> Self {
         let authority = self.node;
-        self.note(Note::Owner { authority, key: "orders".into(), attempt: None })
+        self.note(Note::Owner { authority, key: "orders".into(), attempt: None, cause: Cause::Expiry })
     }
 }
 

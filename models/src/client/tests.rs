@@ -1,7 +1,7 @@
 //! The scripted client with the lock on one Redis server, without a kernel.
 
 use host::{Cue, Host, MonoTime, Span};
-use spec::Authorities;
+use spec::{Authorities, Cause};
 
 use super::*;
 use crate::guard::Guard;
@@ -147,14 +147,15 @@ fn a_denied_attempt_is_followed_by_another() {
     let bench = Bench::new(Guard::Open);
     rival_takes(&bench, 500);
     assert!(Setup::of([acquire()]).play(&bench));
+    let asks = |nth, after| Note::Attempting { attempt: attempt(nth), lock: LOCK, after };
     assert_eq!(
         bench.notes()[..5],
         [
-            Note::Attempting { attempt: attempt(1), lock: LOCK },
+            asks(1, None),
             Note::Denied { attempt: attempt(1) },
-            Note::Attempting { attempt: attempt(2), lock: LOCK },
+            asks(2, Some(attempt(1))),
             Note::Denied { attempt: attempt(2) },
-            Note::Attempting { attempt: attempt(3), lock: LOCK },
+            asks(3, Some(attempt(2))),
         ]
     );
     assert_eq!(bench.monotonic(), MonoTime::default() + millis(600));
@@ -177,7 +178,7 @@ fn a_client_gives_up_after_its_retries() {
         let retry = Retry { delay: Span::Fixed(millis(300)), times: Some(retries) };
         assert!(Setup { retry, ..Setup::default() }.play(&bench));
         assert_eq!(times(&bench, "denied"), retries as usize + 1);
-        assert_eq!(bench.log().last().map(String::as_str), Some("denied"));
+        assert_eq!(bench.log()[bench.log().len() - 3..], ["Denied", "denied", "GaveUp"]);
     }
 }
 
@@ -188,6 +189,7 @@ fn a_client_begins_no_attempt_after_its_wait() {
         rival_takes(&bench, 60_000);
         assert!(Setup::of([acquire_for(Some(millis(wait))), read()]).play(&bench));
         assert_eq!(times(&bench, "denied"), attempts, "{wait} ms");
+        assert_eq!(bench.notes().last(), Some(&Note::GaveUp { attempt: attempt(attempts as u32) }));
         assert_eq!(times(&bench, "Read"), 0);
     }
 }
@@ -438,9 +440,13 @@ fn a_client_acts_in_the_name_of_the_last_lock_that_it_holds() {
 fn a_release_is_sent_in_the_name_of_its_own_attempt() {
     let bench = Bench::new(Guard::Open);
     both([RELEASE]).play(&bench);
-    let owner = |key, attempt| Note::Owner { authority: REDIS.node(), key, attempt };
+    let owner = |key, attempt, by| {
+        let (authority, cause) = (REDIS.node(), Cause::Request(Some(by)));
+        Note::Owner { authority, key, attempt, cause }
+    };
     let owners: Vec<_> = bench.notes().into_iter().filter(|note| matches!(note, Note::Owner { .. })).collect();
-    assert_eq!(owners, [owner(LOCK, Some(attempt(1))), owner(STOCK, Some(attempt(2))), owner(LOCK, None)]);
+    let (one, two) = (attempt(1), attempt(2));
+    assert_eq!(owners, [owner(LOCK, Some(one), one), owner(STOCK, Some(two), two), owner(LOCK, None, one)]);
     let ended = |ordinal| bench.notes().iter().position(|note| *note == Note::Ended { attempt: attempt(ordinal) });
     assert!(ended(1) < ended(2) && ended(1).is_some(), "the other is held to the end of the round");
 }

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use host::{Digest, MonoTime, NodeId, Request};
-use spec::{Authorities, OpId, Version};
+use spec::{Authorities, Cause, OpId, Version};
 
 use super::*;
 use crate::redis::{ExpireIf, Length, Lives, RedisError, Script, SetIf, Value};
@@ -105,11 +105,12 @@ fn notes_read_as_sentences() {
     let (authority, key, object) = (NodeId::new(0), Name::from("orders"), Name::from("account"));
     let by = Some(attempt);
     let granted = |token, until| Note::Granted { attempt, token, until, counted: Authorities::one(authority) };
+    let owner = |attempt, cause| Note::Owner { authority, key, attempt, cause };
     let (replaced, version) = (Version(3), Version(3));
     let wrote = |attempt, based_on| Note::Wrote { attempt, op, object, based_on, replaced };
     #[rustfmt::skip]
     let table = [
-        (Note::Attempting { attempt, lock: key }, "node-3#1 asks for orders"),
+        (Note::Attempting { attempt, lock: key, after: None }, "node-3#1 asks for orders"),
         (granted(Some(Token(33)), Some(until)), "node-3#1 takes the lock to be its own until its clock reads 9.898 s, token 33"),
         (granted(None, None), "node-3#1 takes the lock to be its own until it releases"),
         (Note::Denied { attempt }, "node-3#1 is denied"),
@@ -123,12 +124,20 @@ fn notes_read_as_sentences() {
         (Note::Released { attempt }, "node-3#1 has released"),
         (Note::ReleaseRefused { attempt }, "node-3#1 could not release"),
         (Note::Ended { attempt }, "node-3#1 is through with its section"),
-        (Note::Owner { authority, key, attempt: by }, "orders belongs to node-3#1"),
-        (Note::Owner { authority, key, attempt: None }, "orders belongs to nobody"),
+        (Note::GaveUp { attempt }, "node-3#1 was the last try"),
+        (owner(by, Cause::Request(by)), "orders belongs to node-3#1"),
+        (owner(None, Cause::Request(by)), "orders belongs to nobody: asked by node-3#1"),
+        (owner(None, Cause::Request(None)), "orders belongs to nobody: asked by somebody outside any attempt"),
+        (owner(None, Cause::Expiry), "orders belongs to nobody: its lease is over"),
+        (owner(None, Cause::Eviction), "orders belongs to nobody: evicted"),
+        (owner(None, Cause::Restart), "orders belongs to nobody: lost in a restart"),
+        (Note::Extended { authority, key, attempt, by }, "orders belongs to node-3#1 for longer"),
+        (Note::Extended { authority, key, attempt, by: None }, "orders belongs to node-3#1 for longer, as asked by somebody outside any attempt"),
         (Note::Read { attempt: by, op, object, version }, "account v3 is read by node-3#1"),
         (wrote(by, Some(Version(2))), "account v3 is overwritten by node-3#1, based on v2"),
         (wrote(None, None), "account v3 is overwritten by somebody outside any attempt, blind"),
         (Note::Refused { attempt: by, op, object }, "operation 1 of node-3#1 on account is refused"),
+        (Note::Effected { attempt: by, op, effect: Name::from("charge") }, "charge is done by node-3#1"),
     ];
     for (note, text) in table {
         assert_eq!(Locks::describe_note(&note), text);
@@ -148,7 +157,8 @@ fn what_leaves_towards_the_resource_is_noted() {
 fn services_mark_the_milestones_that_a_client_cannot_see() {
     let (attempt, op, object) = (attempt(), OpId(1), Name::from("account"));
     let by = Some(attempt);
-    let owner = |attempt| Note::Owner { authority: NodeId::new(0), key: "orders".into(), attempt };
+    let (authority, key, cause) = (NodeId::new(0), Name::from("orders"), Cause::Request(by));
+    let owner = |attempt| Note::Owner { authority, key, attempt, cause };
     let wrote = Note::Wrote { attempt: by, op, object, based_on: None, replaced: Version(0) };
     let refused = |attempt| Note::Refused { attempt, op, object };
     assert_eq!(Locks::milestone(&owner(by)), Some((attempt, points::OWNER)));

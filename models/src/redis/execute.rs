@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use host::{AttemptId, Context, Shortage};
-use spec::Note;
+use spec::{Cause, Note};
 
 use super::keyspace::{Data, Entry, Keyspace};
 use super::transaction::Transactions;
@@ -270,7 +270,7 @@ impl Step<'_> {
     pub(super) fn live(&mut self, key: &Key) -> Option<&mut Entry> {
         if let Some(expired) = self.keys.take_expired(key, self.now) {
             self.transactions.touch(key, false);
-            self.note_removal(key, &expired);
+            self.note_removal(key, &expired, Cause::Expiry);
         }
         self.keys.get_mut(key)
     }
@@ -280,16 +280,24 @@ impl Step<'_> {
         let replaced = self.keys.insert(key, entry);
         self.touch(&key);
         if owner.is_some() || replaced.is_some_and(|entry| entry.owner.is_some()) {
-            self.note_owner(key, owner);
+            self.note_owner(key, owner, self.request());
         }
     }
 
     pub(super) fn delete(&mut self, key: &Key) -> bool {
+        self.remove(key, self.request())
+    }
+
+    pub(super) fn evict(&mut self, key: &Key) {
+        self.remove(key, Cause::Eviction);
+    }
+
+    fn remove(&mut self, key: &Key, cause: Cause) -> bool {
         // An expired key is not there to be deleted.
         self.live(key);
         let Some(removed) = self.keys.remove(key) else { return false };
         self.transactions.touch(key, false);
-        self.note_removal(key, &removed);
+        self.note_removal(key, &removed, cause);
         true
     }
 
@@ -304,26 +312,31 @@ impl Step<'_> {
         let Some(entry) = self.live(key) else { return };
         if entry.owner != asking {
             entry.owner = asking;
-            self.note_owner(*key, asking);
+            self.note_owner(*key, asking, self.request());
         }
     }
 
-    fn note_removal(&mut self, key: &Key, removed: &Entry) {
+    /// What is done because a client asked.
+    const fn request(&self) -> Cause {
+        Cause::Request(self.cx.attempt)
+    }
+
+    fn note_removal(&mut self, key: &Key, removed: &Entry, cause: Cause) {
         if removed.owner.is_some() {
-            self.note_owner(*key, None);
+            self.note_owner(*key, None, cause);
         }
     }
 
     fn note_extended(&mut self, key: Key, owner: Option<AttemptId>) {
         if let Some(attempt) = owner {
-            let authority = self.cx.node;
-            self.cx.note(Note::Extended { authority, key, attempt });
+            let (authority, by) = (self.cx.node, self.cx.attempt);
+            self.cx.note(Note::Extended { authority, key, attempt, by });
         }
     }
 
-    fn note_owner(&mut self, key: Key, attempt: Option<AttemptId>) {
+    fn note_owner(&mut self, key: Key, attempt: Option<AttemptId>, cause: Cause) {
         let authority = self.cx.node;
-        self.cx.note(Note::Owner { authority, key, attempt });
+        self.cx.note(Note::Owner { authority, key, attempt, cause });
     }
 }
 

@@ -82,7 +82,7 @@ impl Service<Locks> for Redis {
     fn on_nudge(&mut self, cx: &mut Context<Locks>, nudge: Nudge) {
         match nudge {
             Nudge::Evict(key) => {
-                self.step(cx).delete(&key);
+                self.step(cx).evict(&key);
             }
         }
         self.await_expiry(cx);

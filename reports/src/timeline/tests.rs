@@ -1,4 +1,5 @@
 use host::Activity;
+use spec::OpId;
 
 use super::*;
 use crate::testing::{REDIS, Told, WORKER_1, WORKER_2, attempt, paused_at_an_open_resource};
@@ -62,13 +63,23 @@ fn no_two_kinds_of_note_read_alike() {
     let own = attempt(WORKER_1, 1);
     told.takes(100, own, 1, Some(10_100)).renewed(200, own, 20_200).checked(300, own, 0).left(300, own, 0);
     told.read(400, own, 0, 0).wrote(500, own, 1, Some(0), 0).refused(600, own, 2).gives_back(700, own);
+    let (authority, key) = (REDIS, "orders".into());
+    let owner = |cause| Note::Owner { authority, key, attempt: None, cause };
+    let extended = |by| Note::Extended { authority, key, attempt: own, by };
     let others = [
         Note::Denied { attempt: own },
         Note::Failed { attempt: own },
         Note::RenewalFailed { attempt: own },
         Note::ToldOfLoss { attempt: own },
         Note::ReleaseRefused { attempt: own },
-        Note::Extended { authority: REDIS, key: "orders".into(), attempt: own },
+        Note::GaveUp { attempt: own },
+        owner(Cause::Request(None)),
+        owner(Cause::Expiry),
+        owner(Cause::Eviction),
+        owner(Cause::Restart),
+        extended(Some(own)),
+        extended(None),
+        Note::Effected { attempt: Some(own), op: OpId(3), effect: "charge".into() },
     ];
     for note in others {
         told.note(800, WORKER_1, note);

@@ -122,7 +122,7 @@ impl<'h> Owned<'h> {
     /// Takes in what the servers said up to that instant, itself included.
     fn take_all(&mut self, entries: &mut Peekable<impl Iterator<Item = &'h Entry>>, until: SimTime) {
         while let Some(entry) = entries.next_if(|entry| entry.at <= until) {
-            let Note::Owner { authority, key, attempt } = &entry.note else { continue };
+            let Note::Owner { authority, key, attempt, .. } = &entry.note else { continue };
             let slot = (*authority, &**key);
             if attempt.is_some() {
                 self.keys.insert(slot);

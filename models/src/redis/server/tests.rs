@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use host::{AttemptId, CallId, ConnId, Deadline, Effect, NodeId, Operation, Shortages};
 
-use spec::Note;
+use spec::{Cause, Note};
 
 use super::*;
 use crate::redis::{Command, Key, Lives, Script, SetIf};
@@ -20,7 +20,9 @@ struct Bench {
     mono: u64,
     asker: Option<AttemptId>,
     owners: Vec<Option<AttemptId>>,
-    extended: Vec<AttemptId>,
+    causes: Vec<Cause>,
+    /// Whose lease, and who asked.
+    extended: Vec<(AttemptId, Option<AttemptId>)>,
     /// What the clock of the keys' lives must read for the timer to be due.
     timer: Option<i64>,
     /// What the machine lacks.
@@ -39,8 +41,8 @@ fn attempt(client: u16) -> AttemptId {
 impl Bench {
     fn new() -> Self {
         let (redis, now) = (Redis::default(), 1_700_000_000_000);
-        let (asker, owners, extended, timer) = (None, Vec::new(), Vec::new(), None);
-        Self { redis, now, mono: 0, asker, owners, extended, timer, short: Shortages::default() }
+        let (asker, owners, causes, extended, timer) = (None, Vec::new(), Vec::new(), Vec::new(), None);
+        Self { redis, now, mono: 0, asker, owners, causes, extended, timer, short: Shortages::default() }
     }
 
     /// From here on, that client's attempt is asking.
@@ -64,13 +66,14 @@ impl Bench {
         for effect in cx.effects {
             match effect {
                 Effect::Reply(_, message) => reply = Some(message.try_into().expect("a reply of Redis")),
-                Effect::Note(Note::Owner { authority, key, attempt }) => {
+                Effect::Note(Note::Owner { authority, key, attempt, cause }) => {
                     assert_eq!((authority, &*key), (NodeId::new(7), LOCK));
                     self.owners.push(attempt);
+                    self.causes.push(cause);
                 }
-                Effect::Note(Note::Extended { authority, key, attempt }) => {
+                Effect::Note(Note::Extended { authority, key, attempt, by }) => {
                     assert_eq!((authority, &*key), (NodeId::new(7), LOCK));
-                    self.extended.push(attempt);
+                    self.extended.push((attempt, by));
                 }
                 Effect::SetTimer(_, Deadline::Wall(at)) => self.timer = Some(at.millis()),
                 Effect::SetTimer(_, Deadline::Mono(at)) => self.timer = Some((at.as_nanos() / NANOS).cast_signed()),
@@ -342,6 +345,7 @@ fn the_attempt_that_takes_a_key_owns_it_until_it_is_deleted() {
     t.as_client(2).lock(B, 10_000);
     t.as_client(3).del();
     assert_eq!(t.owners, [Some(attempt(1)), None, Some(attempt(2)), None]);
+    assert_eq!(t.causes, [1, 1, 2, 3].map(|client| Cause::Request(Some(attempt(client)))));
 }
 
 #[test]
@@ -356,6 +360,7 @@ fn an_expired_key_has_no_owner_from_when_it_is_touched() {
     t.get();
     t.get();
     assert_eq!(t.owners[3..], [None]);
+    assert_eq!([t.causes[1], t.causes[3]], [Cause::Expiry; 2], "whoever touched it");
 }
 
 #[test]
@@ -365,7 +370,7 @@ fn an_expired_lock_has_no_owner_though_nobody_touches_it() {
     t.as_client(1).set_nx(A, 10);
     t.wait(11);
     assert_eq!(t.fire(start), Some(11), "it is there through the last millisecond of its time");
-    assert_eq!(t.owners, [Some(attempt(1)), None]);
+    assert_eq!((&t.owners[..], t.causes[1]), (&[Some(attempt(1)), None][..], Cause::Expiry));
     assert_eq!((t.timer, t.exists()), (None, NO));
 }
 
@@ -406,6 +411,7 @@ fn whoever_sets_a_key_owns_it() {
     t.asker = None;
     t.set(A, None);
     assert_eq!(t.owners, [Some(attempt(1)), Some(attempt(2)), None]);
+    assert_eq!(t.causes[2], Cause::Request(None));
     // A lock that forgets its NX is a lock all the same: its grants have an order.
     t.as_client(1).set(A, None);
     assert_eq!(t.owners[3..], [Some(attempt(1))]);
@@ -416,9 +422,10 @@ fn a_renewal_changes_no_owner_unless_it_ends_the_lease_and_says_whose_it_was() {
     let mut t = Bench::new();
     t.as_client(1).set_nx(A, 10_000);
     t.as_client(2).extend(A, 10_000);
-    assert_eq!((&t.owners[..], &t.extended[..]), (&[Some(attempt(1))][..], &[attempt(1)][..]));
+    assert_eq!((&t.owners[..], &t.extended[..]), (&[Some(attempt(1))][..], &[(attempt(1), Some(attempt(2)))][..]));
     t.as_client(1).extend(A, 0);
     assert_eq!((&t.owners[1..], t.extended.len()), (&[None][..], 1));
+    assert_eq!(t.causes[1], Cause::Request(Some(attempt(1))));
 }
 
 #[test]
@@ -443,7 +450,7 @@ fn a_counted_lock_belongs_to_the_attempt_that_entered_last() {
     };
     assert_eq!([enter(&mut t, 1), enter(&mut t, 1), enter(&mut t, 2)], [NIL, NIL, NIL]);
     assert_eq!(t.owners, [Some(attempt(1)), Some(attempt(2))]);
-    assert_eq!(t.extended, [attempt(1), attempt(1), attempt(2)]);
+    assert_eq!(t.extended.iter().map(|(whose, _)| *whose).collect::<Vec<_>>(), [1, 1, 2].map(attempt));
     let leave = |t: &mut Bench| t.eval(Script::HashUnlock { key: LOCK.into(), owner: A.into(), px: 10_000 });
     assert_eq!([leave(&mut t), leave(&mut t), leave(&mut t)], [NO, NO, YES]);
     assert_eq!(t.owners[2..], [None]);
@@ -458,6 +465,7 @@ fn an_evicted_lock_is_nobodys() {
     t.step(|redis, cx| redis.on_nudge(cx, Nudge::Evict(LOCK.into())));
     assert_eq!(t.exists(), NO);
     assert_eq!((&t.owners[..], t.timer), (&[Some(attempt(1)), None][..], None));
+    assert_eq!(t.causes[1], Cause::Eviction);
 }
 
 #[test]
