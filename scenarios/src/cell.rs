@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use host::{Cue, Duration, Operation, Part, Point, Ppm, Span};
+use host::{Cue, Duration, Name, Operation, Part, Point, Ppm, Shortage, Span};
 use models::guard::Guard;
 use models::lock::Lock;
 use models::script::Script;
@@ -143,6 +143,8 @@ pub enum What {
     VmStop(Vec<NodeRef>),
     /// The process dies; its connections are reset.
     Kill(Vec<NodeRef>),
+    /// The process is asked to end, and does.
+    Shutdown(Vec<NodeRef>),
     /// The machine loses power: silence, and what was not synced is lost.
     PowerOff(Vec<NodeRef>),
     /// One part of a process hangs while the others live.
@@ -175,6 +177,20 @@ pub enum What {
         /// At which.
         rate: Ppm,
     },
+    /// Something is wrong with the disk, or with what else a machine lends its server.
+    Disk {
+        /// Whose.
+        node: Vec<NodeRef>,
+        /// What.
+        how: DiskFault,
+    },
+    /// A lock server forgets a key to make room.
+    Evict {
+        /// Which servers.
+        node: Vec<NodeRef>,
+        /// Which key.
+        key: Name,
+    },
     /// Nothing passes.
     Cut {
         /// Between which nodes.
@@ -191,6 +207,13 @@ pub enum What {
     },
     /// All connections between the nodes are reset.
     Reset(Link),
+    /// Connections are reset for one side alone.
+    HalfOpen {
+        /// Who loses them.
+        forgets: Vec<NodeRef>,
+        /// Who takes them to be alive.
+        believes: Vec<NodeRef>,
+    },
     /// One message (or each that matches) is lost, and its connection with it.
     Drop(MessageMatch),
     /// One message (or each that matches) takes longer.
@@ -211,18 +234,31 @@ impl What {
             Self::MachineSleep(_) => "machine-sleep",
             Self::VmStop(_) => "vm-stop",
             Self::Kill(_) => "kill",
+            Self::Shutdown(_) => "shutdown",
             Self::PowerOff(_) => "power-off",
             Self::Stall { .. } => "stall",
             Self::Throttle { .. } => "throttle",
             Self::StepClock { .. } => "step-clock",
             Self::ClockRate { .. } => "clock-rate",
+            Self::Disk { .. } => "disk",
+            Self::Evict { .. } => "evict",
             Self::Cut { .. } => "cut",
             Self::Slow { .. } => "slow",
             Self::Reset(_) => "reset",
+            Self::HalfOpen { .. } => "half-open",
             Self::Drop(_) => "drop",
             Self::Delay { .. } => "delay",
         }
     }
+}
+
+/// What is wrong with a disk, or with what else a machine lends its server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DiskFault {
+    /// The machine is short of something.
+    Fails(Shortage),
+    /// Each sync takes so long.
+    Slow(Span),
 }
 
 /// The nodes between which a link fault acts.

@@ -9,19 +9,22 @@
 //! | pause, stall | the client had an attempt open (for a stall of the renewal: a lease to renew); the server had served an open attempt, or a message met the fault |
 //! | throttle | the same, while the process stood still |
 //! | machine sleep, vm stop | the same, or a deadline on a clock that it stops was live |
-//! | kill, power-off | the same, or somebody turned to the dead server, or its memory was in use: it took somebody for the owner, or had counted tokens |
+//! | kill, shutdown, power-off | the same, or somebody turned to the dead server, or its memory was in use: it took somebody for the owner, or had counted tokens |
+//! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
+//! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
 //! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's |
 //! | cut, slow, drop, delay | a message met it |
-//! | reset | a connection was open |
+//! | reset, half-open | a connection was open |
 //!
 //! An attempt is open from its first word to its last, or to its client's death. An end is over in its
 //! instant, a death or the end of an ownership is not: the fault itself may have been what brought it.
 
 use host::{AttemptId, Duration, MonoTime, NodeId, Part, SimTime};
+use models::redis::lock::COUNTER;
 use sim::Strike;
 use spec::{Activity, Entry, History, LockName, Note};
 
-use crate::cell::What;
+use crate::cell::{DiskFault, What};
 use crate::world::Nodes;
 
 /// A stretch of true time, its end excluded.
@@ -90,9 +93,20 @@ impl<'h> Stays<'h> {
         // What waits for a client is an answer to what it has open.
         let keeps_waiting = strike.met > 0 && any(&|node| !nodes.is_client(node));
         match what {
-            What::Cut { .. } | What::Slow { .. } | What::Reset(_) | What::Drop(_) | What::Delay { .. } => {
-                strike.met > 0
+            What::Cut { .. }
+            | What::Slow { .. }
+            | What::Reset(_)
+            | What::HalfOpen { .. }
+            | What::Drop(_)
+            | What::Delay { .. }
+            | What::Disk { how: DiskFault::Slow(_), .. } => strike.met > 0,
+            What::Disk { how: DiskFault::Fails(_), .. } => {
+                any(&|node| self.is_busy(node, fault) || self.is_missed(node, fault, nodes))
             }
+            What::Evict { key, .. } => any(&|node| {
+                let is_owned = |owned: &Owned| owned.server == node && owned.key == *key && owned.span.meets(fault);
+                self.owned.iter().any(is_owned) || (*key == COUNTER && self.has_counted(node, fault))
+            }),
             What::StepClock { .. } => any(&|node| self.has_owner(node, fault)),
             What::ClockRate { .. } => any(&|node| self.has_owner(node, fault) || self.has_promise(node, fault)),
             What::Stall { part, .. } if *part == Part::RENEWAL => any(&|node| self.renews(node, fault)),
@@ -107,7 +121,7 @@ impl<'h> Stays<'h> {
                 let has_deadline = |node| self.has_owner(node, fault) || self.has_promise(node, fault);
                 keeps_waiting || any(&|node| self.is_busy(node, fault) || has_deadline(node))
             }
-            What::Kill(_) | What::PowerOff(_) => {
+            What::Kill(_) | What::Shutdown(_) | What::PowerOff(_) => {
                 let has_memory = |node| self.has_owner(node, fault) || self.has_counted(node, fault);
                 let is_missed = |node| self.is_missed(node, fault, nodes);
                 keeps_waiting || any(&|node| self.is_busy(node, fault) || has_memory(node) || is_missed(node))

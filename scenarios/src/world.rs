@@ -11,7 +11,7 @@ use models::{Locks, Nudge, redis};
 use sim::{Entity, Lasts, Link, MessageMatch, NodeSpec, ServiceFactory, Sim, Target, When};
 use spec::Rules;
 
-use crate::cell::{self, Cell, NodeRef};
+use crate::cell::{self, Cell, DiskFault, NodeRef};
 use crate::contender::{Bench, Contender};
 use crate::rules::rules;
 
@@ -196,6 +196,7 @@ impl Lowering<'_> {
             cell::What::MachineSleep(nodes) => What::MachineSleep(self.targets(nodes)),
             cell::What::VmStop(nodes) => What::VmStop(self.targets(nodes)),
             cell::What::Kill(nodes) => What::Kill(self.targets(nodes)),
+            cell::What::Shutdown(nodes) => What::Shutdown(self.targets(nodes)),
             cell::What::PowerOff(nodes) => What::PowerOff(self.targets(nodes)),
             cell::What::Stall { node, part } => What::Stall(self.target(node), *part),
             cell::What::Throttle { node, run, stop } => {
@@ -203,9 +204,15 @@ impl Lowering<'_> {
             }
             cell::What::StepClock { node, by } => What::StepClock(self.targets(node), *by),
             cell::What::ClockRate { node, rate } => What::ClockRate(self.targets(node), *rate),
+            cell::What::Disk { node, how: DiskFault::Fails(what) } => What::Shortage(self.targets(node), *what),
+            cell::What::Disk { node, how: DiskFault::Slow(by) } => What::SlowDisk(self.targets(node), *by),
+            cell::What::Evict { node, key } => What::Nudge(self.targets(node), Nudge::Evict(*key)),
             cell::What::Cut { link, held } => What::Cut(self.links(link), *held),
             cell::What::Slow { link, by } => What::Slow(self.links(link), *by),
             cell::What::Reset(link) => What::Reset(self.links(link)),
+            cell::What::HalfOpen { forgets, believes } => {
+                What::HalfOpen { forgets: self.targets(forgets), believes: self.targets(believes) }
+            }
             cell::What::Drop(message) => What::Drop(self.message(message)),
             cell::What::Delay { message, by } => What::Delay(self.message(message), *by),
         }

@@ -131,7 +131,7 @@ impl<H: RedisHost> SingleRedis<H> {
 }
 
 /// The key that counts the grants of all locks: from grant to grant of any of them, tokens rise.
-const COUNTER: Key = Key::fixed("token");
+pub const COUNTER: Key = Key::fixed("token");
 
 /// Twenty random bytes, in hexadecimal.
 fn fresh_value<H: RedisHost>(host: &H) -> Value {

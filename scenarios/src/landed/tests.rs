@@ -197,6 +197,50 @@ fn the_stall_of_a_renewal_needs_a_lease_to_renew() {
 }
 
 #[test]
+fn a_shutdown_hits_what_a_kill_would_hit() {
+    let shutdown = |at: &str| format!("shutdown = \"redis-1\"\nat = \"{at}\"\nfor = \"10ms\"");
+    all_land(A_LEAVES_ITS_LEASE, &[&shutdown("5s")]);
+    none_lands(A_LEAVES_ITS_LEASE, &[&shutdown("15s")]);
+}
+
+#[test]
+fn an_eviction_hits_a_key_that_is_there() {
+    let evict = |key: &str, at: &str| format!("evict = {{ key = \"{key}\" }}\nat = \"{at}\"");
+    all_land(A_LEAVES_ITS_LEASE, &[&evict("orders", "5s"), &evict("orders", "9950ms")]);
+    none_lands(A_LEAVES_ITS_LEASE, &[&evict("orders", "1ms"), &evict("orders", "15s")]);
+    let fenced = format!("resource = \"fence_rw\"\n{A_LEAVES_ITS_LEASE}");
+    all_land(&fenced, &[&evict("token", "5s"), &evict("token", "15s")]);
+    none_lands(&fenced, &[&evict("token", "1ms"), &evict("orders", "15s")]);
+}
+
+#[test]
+fn a_shortage_hits_a_server_that_is_in_use() {
+    let short =
+        |at: &str| format!("disk = {{ node = \"redis-1\", fails = \"out-of-memory\" }}\nat = \"{at}\"\nfor = \"1s\"");
+    all_land(A_WORKS_FOR_5_S, &[&short("2s")]);
+    none_lands(A_WORKS_FOR_5_S, &[&short("6s")]);
+    all_land(A_LEAVES_ITS_LEASE, &[&short("19500ms")]);
+    none_lands(A_LEAVES_ITS_LEASE, &[&short("15s")]);
+}
+
+#[test]
+fn a_slow_disk_hits_a_sync() {
+    let slow = |at: &str| format!("disk = {{ node = \"resource\", slow = \"10ms\" }}\nat = \"{at}\"\nfor = \"1s\"");
+    let world = "[client.A]\ndo = [\"acquire\", { sleep = \"2s\" }, \"write\", { sleep = \"2s\" }, \"read\"]\n";
+    all_land(world, &[&slow("1500ms")]);
+    none_lands(world, &[&slow("500ms"), &slow("3500ms")]);
+}
+
+#[test]
+fn a_half_open_connection_was_open() {
+    let half = |at: &str| format!("half-open = {{ forgets = \"redis-1\", believes = \"A\" }}\nat = \"{at}\"");
+    all_land(A_WORKS_FOR_5_S, &[&half("2s")]);
+    // Clients are connected from the start to their end.
+    let over = "[client.A]\ndo = [\"acquire\", \"release\"]\n[client.B]\ndo = [{ at = \"5s\" }, \"acquire\"]\n";
+    none_lands(over, &[&half("2s")]);
+}
+
+#[test]
 fn a_link_fault_needs_a_message() {
     let cut = |link: &str, at: &str| format!("cut = {{ {link} }}\nat = \"{at}\"\nfor = \"1s\"");
     let (redis, resource) = ("between = [\"A\", \"redis-1\"]", "between = [\"A\", \"resource\"]");

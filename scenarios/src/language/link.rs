@@ -1,8 +1,9 @@
-//! Faults of links: `cut`, `slow`, `reset`.
+//! Faults of links: `cut`, `slow`, `reset`, `half-open`.
 //!
 //! `between = [X, Y]` is both ways between any of X and any of Y, `{ from, to }` one way. Clients talk
 //! to lock servers and to the resource; nobody else talks to anybody, so a link fault that spans no
-//! such pair can never apply, and is refused.
+//! such pair can never apply, and is refused. `half-open = { forgets = X, believes = Y }`: connections between
+//! them are reset for X alone.
 
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
@@ -35,6 +36,15 @@ pub(super) fn reset(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opt
     let (one, other) = fields.need("between", |sink, node| between(sink, node, world, roles))?;
     carries(fields.sink, site, &one, &other, world)?;
     Some(What::Reset(Link::Between(one, other)))
+}
+
+pub(super) fn half_open(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let (sink, site) = (fields.sink, fields.site);
+    let nodes = |sink: &Sink, node: &Node| world.names.several(sink, node, roles);
+    let (forgets, believes) = (fields.need("forgets", nodes), fields.need("believes", nodes));
+    let (forgets, believes) = (forgets?, believes?);
+    carries(sink, site, &forgets, &believes, world)?;
+    Some(What::HalfOpen { forgets, believes })
 }
 
 /// Reads `between`, or `from` and `to`.

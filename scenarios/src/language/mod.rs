@@ -19,7 +19,7 @@
 //! | axes, cells, laying options over the file | [`parameter`], [`range`], [`axis`], [`matrix`](mod@matrix), [`merge`] |
 //! | one cell: its top level | [`top`], [`lock`], [`clients`], [`steps`] |
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
-//! | faults | [`faults`], [`what`], [`link`], [`message`] |
+//! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`] |
 //! | expectations and the twin rule | [`expect`], [`twin`] |
 //! | tools: keys, values, mistakes, what to say of unknown words | [`reader`], [`value`], [`error`], [`suggest`] |
 //!
@@ -31,6 +31,7 @@ mod clients;
 mod error;
 mod expect;
 mod faults;
+mod inside;
 mod link;
 mod lock;
 mod matrix;

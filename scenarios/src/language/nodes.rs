@@ -124,6 +124,11 @@ impl Names {
         self.of_kind(Kind::Client).into_iter().map(NodeRef::Named).collect()
     }
 
+    /// All lock servers of this cell.
+    pub(super) fn servers(&self) -> Vec<NodeRef> {
+        self.of_kind(Kind::Server).into_iter().map(NodeRef::Named).collect()
+    }
+
     /// What that node is; the holder is a client.
     pub(super) fn kind(&self, node: &NodeRef) -> Kind {
         match node {

@@ -21,7 +21,7 @@ use super::tree::{Node, Site, Value};
 use super::value::{duration, is_name, positive, span, times};
 
 /// The lock that `"acquire"` means.
-const LOCK: LockName = LockName::fixed("orders");
+pub(super) const LOCK: LockName = LockName::fixed("orders");
 /// The object that `"read"` and `"write"` mean.
 const OBJECT: ObjectName = ObjectName::fixed("object");
 

@@ -8,9 +8,11 @@
 //! | `network` | `client-server = "1ms"`, `client-resource = "2ms"`, `server-server = "1ms"`, `call-timeout = "1s"` |
 //! | `resource` | `"open"` |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::{Duration, Span};
+use models::script::Step;
+use spec::LockName;
 
 use super::clients::{Group, clients};
 use super::error::Sink;
@@ -60,7 +62,8 @@ pub(super) fn cell(sink: &Sink, file: &Table) -> Option<(Header, Cell)> {
         let call_timeout = network.as_ref().map_or(CALL_TIMEOUT, |network| network.call_timeout);
         let groups = clients(fields, call_timeout, &mut names, &mut moments);
         let uses = groups.iter().flat_map(|group| group.names.iter().map(|name| (name.clone(), group.uses))).collect();
-        let world = World { horizon, ttl, lock, guard, names, uses };
+        let locks = locks(&groups);
+        let world = World { horizon, ttl, lock, guard, names, locks, uses };
         let nodes = node_settings(fields, &world);
         let cues = cues(sink, &world, &moments);
         let faults = faults(fields, &world);
@@ -82,6 +85,16 @@ pub(super) fn cell(sink: &Sink, file: &Table) -> Option<(Header, Cell)> {
         };
         Some((header?, cell))
     })
+}
+
+/// The locks that any client asks for.
+fn locks(groups: &[Group]) -> Vec<LockName> {
+    let steps = groups.iter().filter_map(|group| group.script.as_ref()).flat_map(|script| &script.steps);
+    let asked = steps.flat_map(Step::all).filter_map(|step| match step {
+        Step::Acquire { lock, .. } => Some(*lock),
+        _ => None,
+    });
+    asked.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn header(fields: &mut Fields<'_>) -> Option<Header> {

@@ -2,10 +2,11 @@
 //!
 //! | group | written as |
 //! |---|---|
-//! | processes and machines | `pause = NODES`, `machine-sleep`, `vm-stop`, `kill`, `power-off` |
+//! | processes and machines | `pause = NODES`, `machine-sleep`, `vm-stop`, `kill`, `shutdown`, `power-off` |
 //! | part of a process | `stall = { node, part }` or `stall = "A/renewal"`, `throttle = { node, run, stop }` |
 //! | clocks | `step-clock = { node, by }`, `clock-rate = { node, ppm }` |
-//! | links | `cut`, `slow`, `reset`: see [`link`](super::link) |
+//! | inside a service | `disk`, `evict`: see [`inside`](super::inside) |
+//! | links | `cut`, `slow`, `reset`, `half-open`: see [`link`](super::link) |
 //! | one message | `drop`, `delay`: see [`message`](super::message) |
 //!
 //! Only clocks that are read can go wrong: the wall clock of a lock server on which a lease expires.
@@ -15,7 +16,8 @@ use host::Part;
 use models::lock::Lock;
 
 use super::error::Sink;
-use super::link::{cut, reset, slow};
+use super::inside::{disk, evict};
+use super::link::{cut, half_open, reset, slow};
 use super::message::{delay, drop};
 use super::nodes::{Kind as NodeKind, Roles};
 use super::reader::{Fields, table, unknown_word, wrong_type};
@@ -31,19 +33,23 @@ pub(super) struct Kind {
 }
 
 /// All of them, in the order of documentation.
-pub(super) const WHATS: [Kind; 14] = [
+pub(super) const WHATS: [Kind; 18] = [
     Kind { name: "pause", length: Length::Positive },
     Kind { name: "machine-sleep", length: Length::Positive },
     Kind { name: "vm-stop", length: Length::Positive },
     Kind { name: "kill", length: Length::Any },
+    Kind { name: "shutdown", length: Length::Any },
     Kind { name: "power-off", length: Length::Any },
     Kind { name: "stall", length: Length::Positive },
     Kind { name: "throttle", length: Length::Positive },
     Kind { name: "step-clock", length: Length::None },
     Kind { name: "clock-rate", length: Length::Positive },
+    Kind { name: "disk", length: Length::Positive },
+    Kind { name: "evict", length: Length::None },
     Kind { name: "cut", length: Length::Positive },
     Kind { name: "slow", length: Length::Positive },
     Kind { name: "reset", length: Length::None },
+    Kind { name: "half-open", length: Length::None },
     Kind { name: "drop", length: Length::Matching },
     Kind { name: "delay", length: Length::Matching },
 ];
@@ -57,14 +63,18 @@ pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles:
         "machine-sleep" => nodes().map(What::MachineSleep),
         "vm-stop" => nodes().map(What::VmStop),
         "kill" => nodes().map(What::Kill),
+        "shutdown" => nodes().map(What::Shutdown),
         "power-off" => nodes().map(What::PowerOff),
         "stall" => stall(sink, node, world, roles),
         "throttle" => table(sink, node, "a throttle", |fields| throttle(fields, world, roles)),
         "step-clock" => table(sink, node, "a clock step", |fields| step_clock(fields, world, roles)),
         "clock-rate" => table(sink, node, "a clock rate", |fields| clock_rate(fields, world, roles)),
+        "disk" => table(sink, node, "a disk", |fields| disk(fields, world, roles)),
+        "evict" => table(sink, node, "an eviction", |fields| evict(fields, world, roles)),
         "cut" => table(sink, node, "a cut", |fields| cut(fields, world, roles)),
         "slow" => table(sink, node, "a slow link", |fields| slow(fields, world, roles)),
         "reset" => table(sink, node, "a reset", |fields| reset(fields, world, roles)),
+        "half-open" => table(sink, node, "a half-open connection", |fields| half_open(fields, world, roles)),
         "drop" => table(sink, node, "a dropped message", |fields| drop(fields, world, roles)),
         _ => table(sink, node, "a delayed message", |fields| delay(fields, world, roles)),
     }

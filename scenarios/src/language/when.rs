@@ -12,6 +12,7 @@ use host::{Cue, Duration, Point, Span};
 use models::guard::Guard;
 use models::lock::Lock;
 use models::script::points;
+use spec::LockName;
 
 use super::error::Sink;
 use super::nodes::Names;
@@ -30,6 +31,8 @@ pub(super) struct World {
     pub(super) lock: Option<Lock>,
     pub(super) guard: Option<Guard>,
     pub(super) names: Names,
+    /// The locks that clients ask for.
+    pub(super) locks: Vec<LockName>,
     /// What each client's script can do.
     pub(super) uses: Vec<(String, Uses)>,
 }

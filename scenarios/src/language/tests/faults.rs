@@ -28,6 +28,7 @@ fn nodes_are_a_name_a_list_or_a_group() {
     assert_eq!(fault("kill = [\"redis-1\", \"resource\"]").what, What::Kill(vec![named("redis-1"), named("resource")]));
     assert_eq!(fault("vm-stop = \"clients\"").what, What::VmStop(vec![named("A"), named("B")]));
     assert_eq!(fault("power-off = \"servers\"").what, What::PowerOff(vec![named("redis-1")]));
+    assert_eq!(fault("shutdown = \"B\"").what, What::Shutdown(vec![named("B")]));
     assert_eq!(fault("machine-sleep = \"A\"").what, What::MachineSleep(vec![named("A")]));
     let text = file("[client.W]\ncount = 2\n[fault.f]\npause = \"W\"\n[fault.g]\npause = \"W-2\"\n");
     let faults = cell(&text).faults;
@@ -82,7 +83,8 @@ fn a_fault_is_exactly_one_thing() {
     refuse(
         &file("[fault.«f»]\nat = \"1s\"\n"),
         "nothing goes wrong in the fault `f`, expected one of `pause`, `machine-sleep`, `vm-stop`, `kill`, \
-         `power-off`, `stall`, `throttle`, `step-clock`, `clock-rate`, `cut`, `slow`, `reset`, `drop`, `delay`",
+         `shutdown`, `power-off`, `stall`, `throttle`, `step-clock`, `clock-rate`, `disk`, `evict`, `cut`, `slow`, \
+         `reset`, `half-open`, `drop`, `delay`",
     );
     refuse(&file("[fault]\nf = «\"pause\"»\n"), "a fault is a table, not a string");
     refuse(&file("[fault.«\"a.b\"»]\npause = \"A\"\n"), "`a.b` is no name for a fault: letters, digits, `-` and `_`");
@@ -90,10 +92,10 @@ fn a_fault_is_exactly_one_thing() {
 
 #[test]
 fn a_fault_of_what_does_not_exist_yet_is_refused() {
-    for what in ["shutdown", "cancel", "end-session", "clone", "promote", "recycle-backend", "disk", "lag"] {
+    for what in ["cancel", "end-session", "clone", "promote", "recycle-backend", "lag"] {
         refuse(&with(&format!("«{what}» = \"A\"")), &format!("`{what}` is not supported yet"));
     }
-    for what in ["half-open", "change-leader", "evict", "restore"] {
+    for what in ["change-leader", "restore"] {
         refuse(&with(&format!("«{what}» = {{}}")), &format!("`{what}` is not supported yet"));
     }
 }

@@ -44,6 +44,21 @@ fn a_slow_link_and_a_reset_name_their_links_too() {
 }
 
 #[test]
+fn a_half_open_connection_has_one_side_that_believes() {
+    let what = what("half-open = { forgets = \"redis-1\", believes = \"clients\" }");
+    assert_eq!(what, What::HalfOpen { forgets: nodes(&["redis-1"]), believes: nodes(&["A", "B"]) });
+    refuse(&with("half-open = «{ forgets = \"A\" }»"), "missing `believes`");
+    refuse(
+        &with("half-open = «{ forgets = \"A\", believes = \"B\" }»"),
+        "this can never apply: nothing passes between these nodes",
+    );
+    refuse(
+        &with("half-open = { forgets = \"A\", believes = \"redis-1\" }\n«for» = \"1s\""),
+        "`half-open` is an instant: it has no length",
+    );
+}
+
+#[test]
 fn a_link_without_two_sides_is_refused() {
     refuse(&with("cut = «{}»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");
     refuse(&with("cut = «{ from = \"A\" }»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");

@@ -5,6 +5,7 @@ mod clients;
 mod examples;
 mod expectations;
 mod faults;
+mod inside;
 mod links;
 mod matrix;
 mod mutations;

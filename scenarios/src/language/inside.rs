@@ -1,0 +1,102 @@
+//! Faults inside a service, and of what its machine lends it: `evict`, `disk`.
+//!
+//! * `evict = { key, node }`: a lock server forgets a key to make room. `key` is the lock's by default, or
+//!   that of its counter of tokens; `node` is every lock server.
+//! * `disk = { node, fails = "cannot-persist" | "out-of-memory" }`: the machine cannot write, or may use no
+//!   more memory. What its server refuses then is the model's to say.
+//! * `disk = { node, slow = SPAN }`: each sync takes so long. It is refused where nothing is ever synced.
+
+use host::{Name, Shortage, Span};
+use models::lock::{Lock, TokenSource};
+use models::redis::lock::COUNTER;
+
+use super::error::Sink;
+use super::nodes::{Kind, Roles};
+use super::reader::{Fields, unknown_word, word, wrong_type};
+use super::steps::LOCK;
+use super::tree::{Node, Site};
+use super::value::span;
+use super::when::World;
+use crate::cell::{DiskFault, NodeRef, What};
+
+/// What may fail, by the names of the configuration that it makes a server complain of.
+const FAILURES: [(&str, Shortage); 2] = [("cannot-persist", Shortage::Disk), ("out-of-memory", Shortage::Memory)];
+
+pub(super) fn evict(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let key = fields.or("key", LOCK, |sink, node| key(sink, node, world));
+    let node = fields.or("node", world.names.servers(), |sink, node| {
+        let nodes = world.names.several(sink, node, roles)?;
+        only(sink, node.site, &nodes, world, &[Kind::Server], "only a lock server has keys to evict")?;
+        Some(nodes)
+    });
+    Some(What::Evict { node: node?, key: key? })
+}
+
+pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let sink = fields.sink;
+    let named =
+        fields.need("node", |sink, node| world.names.several(sink, node, roles).map(|nodes| (nodes, node.site)));
+    let fails = fields.get("fails").map(|entry| failure(sink, &entry.node));
+    let slow = fields.get("slow").map(|entry| slowness(sink, &entry.node));
+    let how = match (fails, slow) {
+        (Some(fails), None) => fails.map(DiskFault::Fails),
+        (None, Some(by)) => by.map(DiskFault::Slow),
+        (Some(_), Some(_)) => {
+            sink.error(fields.site, "a disk `fails` or is `slow`: two faults if it is both");
+            None
+        }
+        (None, None) if fields.misspelt(&["fails", "slow"]) => None,
+        (None, None) => {
+            sink.error(fields.site, "nothing is wrong with this disk: it `fails` or is `slow`");
+            None
+        }
+    };
+    let (node, site) = named?;
+    match how {
+        Some(DiskFault::Fails(_)) => {
+            only(sink, site, &node, world, &[Kind::Server], "only a lock server minds what its machine is short of")?;
+        }
+        Some(DiskFault::Slow(_)) => {
+            only(sink, site, &node, world, &[Kind::Resource], "only the resource waits for its disk")?;
+        }
+        None => {}
+    }
+    Some(What::Disk { node, how: how? })
+}
+
+/// A key that this cell's lock servers may have.
+fn key(sink: &Sink, node: &Node, world: &World) -> Option<Name> {
+    let Some(key) = node.as_text() else { return wrong_type(sink, node, "a key is named by a string") };
+    let counts = match world.lock.as_ref()? {
+        Lock::Redis(redis) => redis.token == TokenSource::IncrInScript,
+    };
+    let keys: Vec<_> = world.locks.iter().copied().chain(counts.then_some(COUNTER)).collect();
+    let names: Vec<_> = keys.iter().map(Name::as_str).collect();
+    keys.iter()
+        .copied()
+        .find(|known| known.as_str() == key)
+        .or_else(|| unknown_word(sink, node.site, "a key of this cell's lock servers", key, &names))
+}
+
+fn failure(sink: &Sink, node: &Node) -> Option<Shortage> {
+    let name = word(sink, node, "how a disk fails", &FAILURES.map(|(name, _)| name))?;
+    FAILURES.into_iter().find(|(other, _)| *other == name).map(|(_, what)| what)
+}
+
+fn slowness(sink: &Sink, node: &Node) -> Option<Span> {
+    let by = span(sink, node)?;
+    if by == Span::Fixed(host::Duration::ZERO) {
+        sink.error(node.site, "a disk that takes no time is not slow");
+        return None;
+    }
+    Some(by)
+}
+
+/// Whether all these nodes are of such a kind.
+fn only(sink: &Sink, site: Site, nodes: &[NodeRef], world: &World, kinds: &[Kind], why: &str) -> Option<()> {
+    if nodes.iter().all(|node| kinds.contains(&world.names.kind(node))) {
+        return Some(());
+    }
+    sink.error(site, format!("this can never apply: {why}"));
+    None
+}

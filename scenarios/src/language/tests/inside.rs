@@ -1,0 +1,70 @@
+//! Faults inside a service, and of what its machine lends it.
+
+use host::{Duration, Shortage, Span};
+
+use super::*;
+use crate::cell::{DiskFault, NodeRef, What};
+
+fn with(keys: &str) -> String {
+    file(&format!("[fault.f]\n{keys}\n"))
+}
+
+fn what(keys: &str) -> What {
+    cell(&with(keys)).faults.remove(0).what
+}
+
+fn nodes(names: &[&str]) -> Vec<NodeRef> {
+    names.iter().map(|name| NodeRef::Named((*name).to_owned())).collect()
+}
+
+#[test]
+fn an_eviction_takes_a_key_of_the_lock_servers() {
+    let evict = |key: &str| What::Evict { node: nodes(&["redis-1"]), key: key.into() };
+    assert_eq!(what("evict = {}"), evict("orders"));
+    assert_eq!(what("evict = { key = \"orders\", node = \"servers\" }"), evict("orders"));
+    refuse(
+        &with("evict = { key = «\"token\"» }"),
+        "unknown word `token`: a key of this cell's lock servers is `orders`",
+    );
+    let counted =
+        with("evict = { key = \"token\" }").replace("lock = \"redis\"", "lock = \"redis\"\nresource = \"fence_rw\"");
+    assert_eq!(cell(&counted).faults[0].what, evict("token"));
+    refuse(&with("evict = { node = «\"A\"» }"), "this can never apply: only a lock server has keys to evict");
+    refuse(&with("evict = { key = «1» }"), "a key is named by a string, not an integer");
+    refuse(&with("evict = {}\n«for» = \"1s\""), "`evict` is an instant: it has no length");
+}
+
+#[test]
+fn a_disk_fails_or_is_slow() {
+    let fails = |what| What::Disk { node: nodes(&["redis-1"]), how: DiskFault::Fails(what) };
+    assert_eq!(what("disk = { node = \"redis-1\", fails = \"cannot-persist\" }"), fails(Shortage::Disk));
+    assert_eq!(what("disk = { node = \"redis-1\", fails = \"out-of-memory\" }"), fails(Shortage::Memory));
+    let slow = DiskFault::Slow(Span::Fixed(Duration::from_millis(200)));
+    assert_eq!(
+        what("disk = { node = \"resource\", slow = \"200ms\" }"),
+        What::Disk { node: nodes(&["resource"]), how: slow }
+    );
+    refuse(&with("disk = «{ node = \"redis-1\" }»"), "nothing is wrong with this disk: it `fails` or is `slow`");
+    refuse(
+        &with("disk = «{ node = \"redis-1\", fails = \"cannot-persist\", slow = \"1s\" }»"),
+        "a disk `fails` or is `slow`: two faults if it is both",
+    );
+    refuse(&with("disk = { node = \"resource\", slow = «\"0s\"» }"), "a disk that takes no time is not slow");
+    refuse(
+        &with("disk = { node = \"redis-1\", fails = «\"full\"» }"),
+        "unknown word `full`: how a disk fails is `cannot-persist` or `out-of-memory`",
+    );
+    suggest(&with("disk = { node = \"redis-1\", «fail» = \"cannot-persist\" }"), "unknown field `fail`", "fails");
+}
+
+#[test]
+fn a_disk_that_nobody_minds_is_refused() {
+    refuse(
+        &with("disk = { node = «\"A\"», fails = \"cannot-persist\" }"),
+        "this can never apply: only a lock server minds what its machine is short of",
+    );
+    refuse(
+        &with("disk = { node = «\"redis-1\"», slow = \"1s\" }"),
+        "this can never apply: only the resource waits for its disk",
+    );
+}
