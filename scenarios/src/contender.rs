@@ -13,8 +13,10 @@ use models::redis::{Command, SingleRedis};
 use models::resource::Op;
 use models::script::Script;
 use models::{Locks, play};
-use sim::{ClientFactory, SimHost};
+use sim::SimHost;
 use spec::Token;
+
+use crate::kernel::{LocksHost, Program};
 
 /// A process in a simulated world of locks: what a user's own lock is given.
 pub type LabHost = SimHost<Locks>;
@@ -50,20 +52,15 @@ impl Check for OwnCheck {
     }
 }
 
-type MakeClients = dyn Fn(&Bench, Server<Op>, Rc<Script>) -> ClientFactory<Locks> + Send + Sync;
+type MakeClients = dyn Fn(&Bench, Server<Op>, Rc<Script>) -> Program<LabHost> + Send + Sync;
 
 impl Contender {
     /// One of the locks that scenario files name.
     #[must_use]
     pub fn built_in(lock: &Lock) -> Self {
-        match lock {
-            Lock::Redis(switches) => {
-                let switches = switches.clone();
-                Self::own(lock.facts().name, move |bench| {
-                    SingleRedis::new(bench.redis[0], bench.ttl, bench.call_timeout, &switches)
-                })
-            }
-        }
+        let (name, lock) = (lock.facts().name.to_owned(), lock.clone());
+        let make = move |bench: &Bench, resource, script| built_in(&lock, bench, resource, script);
+        Self { name, make: Arc::new(make), check: None }
     }
 
     /// A user's own lock. `make` is called for each process, so that each has connections of its own.
@@ -73,12 +70,9 @@ impl Contender {
         F: Fn(&Bench) -> R + Send + Sync + 'static,
     {
         let make = Arc::new(make);
-        let clients = move |bench: &Bench, resource: Server<Op>, script: Rc<Script>| -> ClientFactory<Locks> {
-            let (make, bench) = (Arc::clone(&make), bench.clone());
-            Box::new(move |host| {
-                let recipe = make(&bench);
-                Box::pin(play(host, recipe, resource, Rc::clone(&script)))
-            })
+        let clients = move |bench: &Bench, resource, script| {
+            let make = Arc::clone(&make);
+            program(bench, resource, script, move |bench| make(bench))
         };
         Self { name: name.to_owned(), make: Arc::new(clients), check: None }
     }
@@ -100,9 +94,40 @@ impl Contender {
     }
 
     /// The program of a client that uses it.
-    pub(crate) fn client(&self, bench: &Bench, resource: Server<Op>, script: Rc<Script>) -> ClientFactory<Locks> {
+    pub(crate) fn client(&self, bench: &Bench, resource: Server<Op>, script: Rc<Script>) -> Program<LabHost> {
         (self.make)(bench, resource, script)
     }
+}
+
+/// The program of a client that uses one of the locks that scenario files name, on whichever host.
+pub(crate) fn built_in<H: LocksHost>(
+    lock: &Lock,
+    bench: &Bench,
+    resource: Server<Op>,
+    script: Rc<Script>,
+) -> Program<H> {
+    match lock {
+        Lock::Redis(switches) => {
+            let switches = switches.clone();
+            program(bench, resource, script, move |bench| {
+                SingleRedis::new(bench.redis[0], bench.ttl, bench.call_timeout, &switches)
+            })
+        }
+    }
+}
+
+/// The program of a client that plays its script with the recipe that `make` makes for it.
+fn program<H: LocksHost, R: Recipe<H>>(
+    bench: &Bench,
+    resource: Server<Op>,
+    script: Rc<Script>,
+    make: impl Fn(&Bench) -> R + 'static,
+) -> Program<H> {
+    let bench = bench.clone();
+    Box::new(move |host| {
+        let recipe = make(&bench);
+        Box::pin(play(host, recipe, resource, Rc::clone(&script)))
+    })
 }
 
 impl fmt::Debug for Contender {

@@ -6,6 +6,7 @@
 //! | [`language`] | from a file's text to checked cells |
 //! | [`cell`] | what a file means: worlds, faults, expectations, as plain data |
 //! | [`contender`] | which lock the clients use: ours, or a user's own |
+//! | [`kernel`] | what a kernel must offer for cells to be played on it |
 //! | `world` | from a cell to a simulated world |
 //! | [`run`] | one run: played, judged, checked for faults that never landed |
 //! | [`sweep`](mod@sweep) | a cell over many seeds, in parallel |
@@ -16,6 +17,7 @@
 pub mod catalogue;
 pub mod cell;
 pub mod contender;
+pub mod kernel;
 mod landed;
 pub mod language;
 pub mod report;
@@ -26,5 +28,6 @@ mod world;
 
 pub use cell::{Cell, Expected, Scenario};
 pub use contender::{Bench, Contender, LabHost};
+pub use kernel::{Kernel, LocksHost};
 pub use run::{Player, Run};
-pub use sweep::{Progress, Standing, Tally, sweep};
+pub use sweep::{Progress, Standing, Tally, sweep, tally};

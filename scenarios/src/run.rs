@@ -9,6 +9,7 @@ use spec::{Entry, History, Judgement, NodeHistory, Note, Property, Verdict, judg
 
 use crate::cell::Cell;
 use crate::contender::Contender;
+use crate::kernel::Kernel;
 use crate::landed::Stays;
 use crate::world::World;
 
@@ -86,20 +87,20 @@ impl<'c> Player<'c> {
         self.run(seed, true, &[])
     }
 
-    /// For each strike of a run, whether it hit something in use.
+    /// Builds the cell's world on a kernel that may be another than ours; its clients use the cell's own lock.
+    pub fn build_on<K: Kernel>(&self, kernel: &mut K) {
+        self.world.build_anywhere(kernel);
+    }
+
+    /// How far a run of the cell may go.
     #[must_use]
-    pub fn landed_strikes(&self, run: &Run) -> Vec<bool> {
-        self.landings(&run.history, &run.strikes)
+    pub const fn bounds(&self) -> Bounds {
+        Bounds { horizon: self.cell.horizon, events: EVENT_BUDGET }
     }
 
-    /// The names of the faults, in the order of their indices.
-    pub fn fault_names(&self) -> impl Iterator<Item = &str> {
-        self.cell.faults.iter().map(|fault| fault.name.as_str())
-    }
-
-    fn run(&self, seed: u64, recording: bool, more: &[Fault<Nudge>]) -> Run {
-        let sim = self.world.build(seed, recording, more);
-        let outcome = sim.run(Bounds { horizon: self.cell.horizon, events: EVENT_BUDGET });
+    /// Judges what a kernel has played.
+    #[must_use]
+    pub fn conclude(&self, seed: u64, outcome: Outcome<Note>) -> Run {
         let steps = outcome.nodes.iter().map(|node| node.steps).collect();
         let Outcome { notes, nodes, strikes, end, ending, hash, events, application_events, .. } = outcome;
         let history = history(notes, nodes, end, ending, SimTime::ZERO + self.cell.horizon);
@@ -119,6 +120,22 @@ impl<'c> Player<'c> {
             steps,
             records: outcome.records,
         }
+    }
+
+    /// For each strike of a run, whether it hit something in use.
+    #[must_use]
+    pub fn landed_strikes(&self, run: &Run) -> Vec<bool> {
+        self.landings(&run.history, &run.strikes)
+    }
+
+    /// The names of the faults, in the order of their indices.
+    pub fn fault_names(&self) -> impl Iterator<Item = &str> {
+        self.cell.faults.iter().map(|fault| fault.name.as_str())
+    }
+
+    fn run(&self, seed: u64, recording: bool, more: &[Fault<Nudge>]) -> Run {
+        let sim = self.world.build(seed, recording, more);
+        self.conclude(seed, sim.run(self.bounds()))
     }
 
     fn landed(&self, history: &History, strikes: &[Strike]) -> Vec<bool> {

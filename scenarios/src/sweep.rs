@@ -197,6 +197,21 @@ pub fn sweep(cell: &Cell, contender: &Contender, seeds: Range<u64>, progress: &P
     Some(tally)
 }
 
+/// What the runs of these seeds add up to, one after the other, whoever plays them.
+#[must_use]
+pub fn tally(cell: &Cell, seeds: Range<u64>, mut play: impl FnMut(u64) -> Run) -> Tally {
+    let mut tally = Tally::new(cell, seeds.end - seeds.start);
+    let mut hash = Fold::new(0);
+    for seed in seeds {
+        let figures = Figures::of(&play(seed));
+        hash.word(figures.hash);
+        tally.add(cell, seed, &figures);
+    }
+    tally.hash = hash.value();
+    tally.compare(cell);
+    tally
+}
+
 /// What is kept of a run.
 struct Figures {
     verdicts: Vec<(Property, Mark)>,

@@ -6,13 +6,15 @@
 use std::rc::Rc;
 
 use host::{NodeId, Server, Span};
-use models::resource::Resource;
+use models::resource::{Op, Resource};
+use models::script::Script;
 use models::{Locks, Nudge, redis};
 use sim::{Entity, Lasts, Link, MessageMatch, NodeSpec, ServiceFactory, Sim, Target, When};
 use spec::Rules;
 
 use crate::cell::{self, Cell, DiskFault, NodeRef};
-use crate::contender::{Bench, Contender};
+use crate::contender::{Bench, Contender, built_in};
+use crate::kernel::{Kernel, Program};
 use crate::rules::rules;
 
 type Fault = sim::Fault<Nudge>;
@@ -24,7 +26,7 @@ pub(crate) struct World<'c> {
     contender: &'c Contender,
     nodes: Nodes,
     bench: Bench,
-    scripts: Vec<Rc<models::script::Script>>,
+    scripts: Vec<Rc<Script>>,
     specs: Vec<NodeSpec>,
     links: Vec<(NodeId, NodeId, Span)>,
     faults: Vec<Fault>,
@@ -118,9 +120,21 @@ impl<'c> World<'c> {
     /// The world for one seed, with faults beside those of its cell.
     pub(crate) fn build(&self, seed: u64, recording: bool, more: &[Fault]) -> Sim<Locks> {
         let mut sim = Sim::new(seed, recording);
+        let client = |script| self.contender.client(&self.bench, self.resource(), script);
+        self.build_on(&mut sim, more, client);
+        sim
+    }
+
+    /// The same on whichever kernel, its clients using the cell's own lock.
+    pub(crate) fn build_anywhere<K: Kernel>(&self, kernel: &mut K) {
+        let client = |script| built_in(&self.cell.lock, &self.bench, self.resource(), script);
+        self.build_on(kernel, &[], client);
+    }
+
+    fn build_on<K: Kernel>(&self, kernel: &mut K, more: &[Fault], client: impl Fn(Rc<Script>) -> Program<K::Host>) {
         let mut specs = self.specs.iter().cloned();
         for spec in specs.by_ref().take(self.nodes.servers) {
-            sim.service(spec, Box::new(|| Box::new(redis::Redis::default())));
+            kernel.service(spec, Box::new(|| Box::new(redis::Redis::default())));
         }
         if let Some(spec) = specs.next() {
             let guard = self.cell.resource.guard;
@@ -128,22 +142,24 @@ impl<'c> World<'c> {
                 Some(check) => Box::new(move || Box::new(Resource::new(check.clone()))),
                 None => Box::new(move || Box::new(Resource::new(guard))),
             };
-            sim.awaited_service(spec, resource);
+            kernel.awaited_service(spec, resource);
         }
-        let resource = Server::on(self.nodes.resource());
         for (spec, script) in specs.zip(&self.scripts) {
-            sim.client(spec, self.contender.client(&self.bench, resource, Rc::clone(script)));
+            kernel.client(spec, client(Rc::clone(script)));
         }
         for (from, to, latency) in &self.links {
-            sim.latency(*from, *to, *latency);
+            kernel.latency(*from, *to, *latency);
         }
         for fault in self.faults.iter().chain(more) {
-            sim.fault(fault.clone());
+            kernel.fault(fault.clone());
         }
         for cue in &self.cues {
-            sim.cue(cue.clone());
+            kernel.cue(cue.clone());
         }
-        sim
+    }
+
+    fn resource(&self) -> Server<Op> {
+        Server::on(self.nodes.resource())
     }
 }
 
