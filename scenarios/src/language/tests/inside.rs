@@ -54,7 +54,10 @@ fn a_disk_fails_or_is_slow() {
         &with("disk = { node = \"redis-1\", fails = «\"full\"» }"),
         "unknown word `full`: how a disk fails is `cannot-persist` or `out-of-memory`",
     );
-    suggest(&with("disk = { node = \"redis-1\", «fail» = \"cannot-persist\" }"), "unknown field `fail`", "fails");
+    refuse(
+        &with("disk = { node = \"redis-1\", «fail» = \"cannot-persist\" }"),
+        "unknown field `fail`, expected one of `node`, `fails`, `slow`",
+    );
 }
 
 #[test]
