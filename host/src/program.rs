@@ -63,11 +63,14 @@ pub trait Host: Clone + 'static {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Cue(pub u16);
 
-/// What the harness may ask of the world, and a recipe may not: to be woken at a true instant, or
-/// when another client reaches a milestone. It tells when, never what time it is.
+/// What the harness may ask of the world, and a recipe may not: to be woken at a true instant, when
+/// another client reaches a milestone, or by an interrupt. It tells when, never what time it is.
 pub trait Stage: Host {
     /// Ends once the cue has come.
     fn cue(&self, cue: Cue) -> impl Future<Output = ()>;
+    /// Ends once the caller is interrupted, as a thread is that waits: what it waits for beside this is to
+    /// be given up. It may be interrupted from this call on; an interrupt that came before is nobody's.
+    fn interrupted(&self) -> impl Future<Output = ()>;
 }
 
 /// A kind of request, with what answers it and what its server may push unasked.

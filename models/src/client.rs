@@ -21,6 +21,7 @@
 //!
 //! It is not a lock library: it has no opinion on how often to retry or when to give up.
 
+mod acquire;
 mod claims;
 mod section;
 
@@ -28,11 +29,11 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::rc::Rc;
 
-use host::{AttemptId, Duration, Point, Purpose, Server, Stage};
+use host::{Duration, Point, Purpose, Server, Stage};
 use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 
 use crate::link::Link;
-use crate::recipe::{Acquired, LockHost, Recipe};
+use crate::recipe::{LockHost, Recipe};
 use crate::resource::{Op, OpReply, ResourceHost};
 use crate::script::{Handle, Rounds, Script, Step, points};
 use claims::Claims;
@@ -161,27 +162,9 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         if let Some(forgotten) = self.claims.take(handle) {
             host.attempt(forgotten.attempt(), forgotten.end(host)).await;
         }
-        let began = host.monotonic();
-        let mut retries = self.client.script.retry.times;
-        let mut after = None;
-        loop {
-            let attempt = host.open_attempt();
-            if let Some(section) = host.attempt(attempt, self.client.attempt(lock, attempt, after)).await {
-                self.claims.add(handle, section);
-                return Ok(());
-            }
-            let delay = self.client.script.retry.delay;
-            let next = (retries != Some(0))
-                .then(|| delay.sample(|| host.random(Purpose::Workload)))
-                .filter(|delay| wait.is_none_or(|wait| host.monotonic() + *delay < began + wait));
-            let Some(delay) = next else {
-                host.note(Note::GaveUp { attempt });
-                return Err(Over);
-            };
-            host.sleep(delay).await;
-            retries = retries.map(|left| left - 1);
-            after = Some(attempt);
-        }
+        let section = self.client.acquire(lock, wait).await?;
+        self.claims.add(handle, section);
+        Ok(())
     }
 
     /// The policy's look at the clock, and at what the renewals have to tell. All that is held must be good.
@@ -283,20 +266,6 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
             }
             self.client.host.sleep(left).await;
         }
-    }
-}
-
-impl<H: ResourceHost, L: Recipe<H>> Client<H, L> {
-    /// One try to acquire, in the scope of its attempt; it repeats `after`.
-    async fn attempt(&self, lock: LockName, attempt: AttemptId, after: Option<AttemptId>) -> Option<Section<H, L>> {
-        let host = &self.host;
-        mark(host, Note::Attempting { attempt, lock, after }, points::ATTEMPTING).await;
-        match self.recipe.acquire(host, lock).await {
-            Acquired::Granted(lease) => return Some(Section::enter(host, &self.recipe, lock, attempt, lease).await),
-            Acquired::Denied => mark(host, Note::Denied { attempt }, points::DENIED).await,
-            Acquired::Failed => mark(host, Note::Failed { attempt }, points::FAILED).await,
-        }
-        None
     }
 }
 

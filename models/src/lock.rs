@@ -22,6 +22,23 @@ pub struct RedisLock {
     /// How often the lease is extended in the background. `None`: never (Redis clients do not do it
     /// by themselves).
     pub renew: Option<Duration>,
+    /// What becomes of a grant that comes after its caller was interrupted.
+    pub late_grant: LateGrant,
+}
+
+/// What a client library does with a grant that comes after its caller was interrupted.
+///
+/// Source of the question: Redisson, issues 2714 and 1626: a thread is interrupted in `tryLock` while the
+/// request is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LateGrant {
+    /// Nobody looks at it: the call died with its caller, and the key stays until it expires.
+    #[default]
+    Forgotten,
+    /// The library takes it as any other, and renews it; nobody is left who could release it.
+    Kept,
+    /// The library gives it back at once.
+    GivenBack,
 }
 
 /// Where a Redis lock takes its fencing token from.
@@ -139,7 +156,8 @@ const fn redis_needs(property: Property) -> &'static [Assumption] {
 mod tests {
     use super::*;
 
-    const REDIS: Lock = Lock::Redis(RedisLock { token: TokenSource::None, renew: None });
+    const REDIS: Lock =
+        Lock::Redis(RedisLock { token: TokenSource::None, renew: None, late_grant: LateGrant::Forgotten });
 
     #[test]
     fn the_rate_allowance_is_what_the_drift_allowance_covers() {

@@ -8,7 +8,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
-use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context as Waking, Poll, Waker};
@@ -54,6 +53,7 @@ struct World {
     wake: Cell<Option<MonoTime>>,
     services: RefCell<[Box<dyn Service<Locks>>; 2]>,
     attempts: Cell<u32>,
+    interrupts: Cell<u32>,
     draws: Cell<u64>,
     scope: Cell<Option<AttemptId>>,
     jobs: RefCell<Vec<(Rc<Cell<bool>>, Job)>>,
@@ -78,6 +78,7 @@ impl Bench {
             wake: Cell::default(),
             services: RefCell::new([Box::new(Redis::default()), Box::new(Resource::new(guard))]),
             attempts: Cell::default(),
+            interrupts: Cell::default(),
             draws: Cell::default(),
             scope: Cell::default(),
             jobs: RefCell::default(),
@@ -96,15 +97,27 @@ impl Bench {
                 return Some(value);
             }
             let mut jobs = self.0.jobs.take();
+            let before = jobs.len();
             jobs.retain_mut(|(aborted, job)| !aborted.get() && job.as_mut().poll(&mut waking).is_pending());
+            let some_ended = jobs.len() < before;
+            // What was spawned meanwhile comes after.
+            jobs.append(&mut self.0.jobs.borrow_mut());
+            let some_began = jobs.len() > before;
             self.0.jobs.replace(jobs);
-            self.0.now.set(self.0.wake.get()?.max(self.0.now.get()));
+            if !some_ended && !some_began {
+                self.0.now.set(self.0.wake.get()?.max(self.0.now.get()));
+            }
         }
     }
 
     /// The process stands still.
     pub(crate) fn pause(&self, length: Duration) {
         self.0.now.set(self.0.now.get() + length);
+    }
+
+    /// Whoever waits and may be interrupted is.
+    pub(crate) fn interrupt(&self) {
+        self.0.interrupts.update(|interrupts| interrupts + 1);
     }
 
     pub(crate) fn at(&self, point: Point, strike: impl Fn(&Self) + 'static) {
@@ -206,11 +219,11 @@ impl Host for Bench {
         }
     }
     fn spawn<T: 'static>(&self, _: Part, task: impl Future<Output = T> + 'static) -> Spawned<T> {
-        let aborted = Rc::<Cell<bool>>::default();
-        let (bench, scope) = (self.clone(), self.0.scope.get());
-        let job = async move { drop(bench.scoped(scope, task).await) };
+        let (aborted, result) = (Rc::<Cell<bool>>::default(), Rc::new(Cell::new(None)));
+        let (bench, scope, place) = (self.clone(), self.0.scope.get(), Rc::clone(&result));
+        let job = async move { place.set(Some(bench.scoped(scope, task).await)) };
         self.0.jobs.borrow_mut().push((Rc::clone(&aborted), Box::pin(job)));
-        Spawned(aborted, PhantomData)
+        Spawned { aborted, result }
     }
     fn open_attempt(&self) -> AttemptId {
         self.0.attempts.update(|attempts| attempts + 1);
@@ -225,21 +238,28 @@ impl Stage for Bench {
     async fn cue(&self, cue: Cue) {
         self.sleep(Duration::from_secs(cue.0.into())).await;
     }
+    fn interrupted(&self) -> impl Future<Output = ()> {
+        let before = self.0.interrupts.get();
+        poll_fn(move |_| if self.0.interrupts.get() == before { Poll::Pending } else { Poll::Ready(()) })
+    }
 }
 
-/// A task of which nobody awaits the end.
-pub(crate) struct Spawned<T>(Rc<Cell<bool>>, PhantomData<T>);
+/// A handle to a task.
+pub(crate) struct Spawned<T> {
+    aborted: Rc<Cell<bool>>,
+    result: Rc<Cell<Option<T>>>,
+}
 
 impl<T> Future for Spawned<T> {
     type Output = T;
     fn poll(self: Pin<&mut Self>, _: &mut Waking<'_>) -> Poll<T> {
-        Poll::Pending
+        self.result.take().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
 impl<T> Task<T> for Spawned<T> {
     fn abort(&self) {
-        self.0.set(true);
+        self.aborted.set(true);
     }
 }
 

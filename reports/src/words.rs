@@ -149,6 +149,7 @@ pub(crate) fn fault_kind(what: &str) -> (&str, Aim) {
         "pause" => ("a pause", Aim::Node),
         "machine-sleep" => ("a machine's sleep", Aim::Node),
         "vm-stop" => ("a stop of the virtual machine", Aim::Node),
+        "cancel" => ("an interrupt of the caller", Aim::Node),
         "stall" => ("a stall", Aim::Node),
         "throttle" => ("throttling", Aim::Node),
         "step-clock" => ("a clock step", Aim::Node),

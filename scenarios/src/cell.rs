@@ -147,6 +147,8 @@ pub enum What {
     Shutdown(Vec<NodeRef>),
     /// The machine loses power: silence, and what was not synced is lost.
     PowerOff(Vec<NodeRef>),
+    /// The caller's acquire is abandoned, as by an interrupt of its thread; the process lives on.
+    Cancel(Vec<NodeRef>),
     /// One part of a process hangs while the others live.
     Stall {
         /// Whose.
@@ -236,6 +238,7 @@ impl What {
             Self::Kill(_) => "kill",
             Self::Shutdown(_) => "shutdown",
             Self::PowerOff(_) => "power-off",
+            Self::Cancel(_) => "cancel",
             Self::Stall { .. } => "stall",
             Self::Throttle { .. } => "throttle",
             Self::StepClock { .. } => "step-clock",

@@ -15,6 +15,7 @@
 //! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's |
 //! | cut, slow, drop, delay | a message met it |
 //! | reset, half-open | a connection was open |
+//! | cancel | the caller was about to acquire, or waited to try again |
 //!
 //! An attempt is open from its first word to its last, or to its client's death. An end is over in its
 //! instant, a death or the end of an ownership is not: the fault itself may have been what brought it.
@@ -97,6 +98,7 @@ impl<'h> Stays<'h> {
             | What::Slow { .. }
             | What::Reset(_)
             | What::HalfOpen { .. }
+            | What::Cancel(_)
             | What::Drop(_)
             | What::Delay { .. }
             | What::Disk { how: DiskFault::Slow(_), .. } => strike.met > 0,

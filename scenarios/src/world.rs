@@ -214,6 +214,7 @@ impl Lowering<'_> {
             cell::What::Kill(nodes) => What::Kill(self.targets(nodes)),
             cell::What::Shutdown(nodes) => What::Shutdown(self.targets(nodes)),
             cell::What::PowerOff(nodes) => What::PowerOff(self.targets(nodes)),
+            cell::What::Cancel(nodes) => What::Cancel(self.targets(nodes)),
             cell::What::Stall { node, part } => What::Stall(self.target(node), *part),
             cell::What::Throttle { node, run, stop } => {
                 What::Throttle { target: self.target(node), run: *run, stop: *stop }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `timers` | timers on a node's clocks, re-armed when a clock changes |
 //! | `tasks` | the programs' tasks and the ready queue |
+//! | `callers` | who may be interrupted while it waits |
 //! | `connections` | connections, pushed messages, what arrives at either end |
 //! | `calls` | requests and replies, and how long callers wait |
 //! | `links` | sending: decided, and how long each packet takes |
@@ -20,6 +21,7 @@
 
 use host::{AttemptId, Cue, Digest, Domain, Ending, Fold, NodeId, Purpose, SimTime};
 
+use crate::callers::Callers;
 use crate::connections::Connections;
 use crate::event::{Event, Step};
 use crate::faults::Faults;
@@ -45,6 +47,7 @@ pub(crate) struct Core<D: Domain> {
     pub(crate) links: Links,
     pub(crate) faults: Faults<D::Nudge>,
     pub(crate) cues: Vec<CueState>,
+    pub(crate) callers: Callers,
     pub(crate) notes: Vec<Noted<D::Note>>,
     /// The attempt in whose scope code is being polled.
     pub(crate) scope: Option<AttemptId>,
@@ -93,6 +96,7 @@ impl<D: Domain> Core<D> {
             links: Links::default(),
             faults: Faults::default(),
             cues: Vec::new(),
+            callers: Callers::default(),
             notes: Vec::with_capacity(64),
             scope: None,
             dying: Vec::new(),

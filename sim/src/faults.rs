@@ -139,6 +139,7 @@ impl<D: Domain> Core<D> {
                 state.unpowered += 1;
                 self.power_off(node);
             }
+            What::Cancel(_) => self.faults.strikes[strike].met += self.interrupt(node),
             What::Stall(_, part) => self.begin_stall(node, *part),
             What::Throttle { run, .. } => {
                 self.queue.push(self.now + *run, Event::Throttle { strike, stop: true });

@@ -18,6 +18,7 @@
 //! | `core` and its parts | the kernel's state and rules |
 
 mod admit;
+mod callers;
 mod calls;
 mod connections;
 mod core;

@@ -41,6 +41,8 @@ pub enum What<N> {
     Shutdown(Vec<Target>),
     /// The machine loses power: silence, and what was not synced is lost. It is back at the fault's end.
     PowerOff(Vec<Target>),
+    /// Whoever waits in that process and may be interrupted is; the process lives on. An instant.
+    Cancel(Vec<Target>),
     /// One part of a process hangs; the others live.
     Stall(Target, Part),
     /// The process stands still for `stop` after every `run`, from the fault's start to its end.
@@ -93,6 +95,7 @@ impl<N> What<N> {
             Self::Kill(_) => "kill",
             Self::Shutdown(_) => "shutdown",
             Self::PowerOff(_) => "power-off",
+            Self::Cancel(_) => "cancel",
             Self::Stall(..) => "stall",
             Self::Throttle { .. } => "throttle",
             Self::StepClock(..) => "step-clock",
@@ -118,6 +121,7 @@ impl<N> What<N> {
             | Self::Kill(targets)
             | Self::Shutdown(targets)
             | Self::PowerOff(targets)
+            | Self::Cancel(targets)
             | Self::StepClock(targets, _)
             | Self::ClockRate(targets, _)
             | Self::Shortage(targets, _)

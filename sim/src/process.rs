@@ -172,6 +172,16 @@ impl<D: Domain> Stage for SimHost<D> {
         let comes = || self.core.borrow_mut().poll_cue(self.node, self.life, cue);
         poll_fn(|_| if comes() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
+
+    fn interrupted(&self) -> impl Future<Output = ()> {
+        let caller = self.core.borrow_mut().begin_to_wait(self.node);
+        let ceases = OnDrop(move || self.core.borrow_mut().cease_to_wait(caller));
+        poll_fn(move |_| {
+            // Held as long as the future is.
+            let _ = &ceases;
+            if self.core.borrow().is_interrupted(caller) { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
 }
 
 impl<D, R> Calls<R> for SimHost<D>

@@ -56,7 +56,7 @@ impl Setup {
     fn program(self, bench: &Bench) -> impl Future<Output = ()> + use<> {
         let Self { steps, policy, rounds, retry, ttl, renew } = self;
         let script = Script { steps, policy, rounds, retry, call_timeout: secs(1) };
-        let switches = RedisLock { token: TokenSource::IncrInScript, renew };
+        let switches = RedisLock { token: TokenSource::IncrInScript, renew, ..RedisLock::default() };
         let lock = SingleRedis::new(REDIS, ttl, secs(1), &switches);
         play(bench.clone(), lock, RESOURCE, Rc::new(script))
     }
@@ -478,6 +478,35 @@ fn what_is_held_is_held_to_the_first_deadline() {
     let bench = Bench::new(Guard::Open);
     both([Step::Extend { handle: LOCK, by: Some(secs(20)) }, Step::Hold]).play(&bench);
     assert_eq!(bench.monotonic(), MonoTime::default() + millis(9_898));
+}
+
+#[test]
+fn an_interrupt_ends_an_attempt_that_has_no_answer_yet() {
+    let bench = Bench::new(Guard::Open);
+    bench.at(points::ATTEMPTING, Bench::interrupt);
+    bench.mishap("set", Mishap::ReplyTakes(millis(100)));
+    assert!(Setup::default().play(&bench));
+    assert_eq!(since(&bench, "attempting"), ["attempting", "Owner", "Failed", "failed", "GaveUp"]);
+    assert!(bench.monotonic() < MonoTime::default() + millis(100), "it does not wait for the answer");
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_the_next_try() {
+    let bench = Bench::new(Guard::Open);
+    rival_takes(&bench, 60_000);
+    bench.at(points::DENIED, Bench::interrupt);
+    assert!(Setup::default().play(&bench));
+    assert_eq!(since(&bench, "attempting"), ["attempting", "Denied", "denied", "GaveUp"]);
+}
+
+#[test]
+fn an_interrupt_that_finds_nobody_waiting_changes_nothing() {
+    for point in [points::STARTED, points::GRANTED, points::READ_DONE, points::RELEASING] {
+        let bench = Bench::new(Guard::Open);
+        bench.at(point, Bench::interrupt);
+        Setup::default().play(&bench);
+        assert_eq!([times(&bench, "Wrote"), times(&bench, "released")], [1, 1], "{point:?}");
+    }
 }
 
 #[test]

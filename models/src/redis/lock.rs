@@ -21,12 +21,12 @@
 use std::fmt;
 use std::rc::Rc;
 
-use host::{Duration, MonoTime, Purpose, Server};
+use host::{Duration, MonoTime, Part, Purpose, Server};
 use spec::{Authorities, LockName, Token};
 
 use super::{Command, Key, RedisHost, Reply, Script, Value};
 use crate::link::{Link, LinkError};
-use crate::lock::{RedisLock, TokenSource};
+use crate::lock::{LateGrant, RedisLock, TokenSource};
 use crate::recipe::{Acquired, Lease, Recipe, Release, Renewal};
 
 /// A client's locks on one Redis server. A lock's name is its key's.
@@ -37,6 +37,7 @@ struct Inner<H: RedisHost> {
     token: TokenSource,
     ttl: Option<Ttl>,
     renew_every: Option<Duration>,
+    late_grant: LateGrant,
 }
 
 /// The clock drift for which a lease of that length makes allowance.
@@ -54,6 +55,7 @@ impl<H: RedisHost> SingleRedis<H> {
             token: switches.token,
             ttl: ttl.map(Ttl::of),
             renew_every: switches.renew,
+            late_grant: switches.late_grant,
         }))
     }
 }
@@ -72,6 +74,33 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
     }
 
     async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Value> {
+        match self.0.late_grant {
+            LateGrant::Forgotten => self.ask(host, lock).await,
+            LateGrant::Kept | LateGrant::GivenBack => self.ask_in_background(host, lock).await,
+        }
+    }
+
+    async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Value>, by: Option<Duration>) -> Renewal {
+        let Some(ttl) = by.map(Ttl::of).or(self.0.ttl) else { return Renewal::Failed };
+        let (key, value) = (lock, lease.proof.clone());
+        let start = host.monotonic();
+        match self.0.link.call(host, Script::CompareAndPexpire { key, value, px: ttl.px }.into()).await {
+            Ok(Reply::Int(1)) => Renewal::Extended { until: ttl.deadline(start) },
+            _ => Renewal::Failed,
+        }
+    }
+
+    async fn release(&self, host: &H, lock: LockName, lease: &Lease<Value>) -> Release {
+        match self.delete(host, lock, lease.proof.clone()).await {
+            Ok(Reply::Int(1)) => Release::Confirmed,
+            _ => Release::Refused,
+        }
+    }
+}
+
+impl<H: RedisHost> SingleRedis<H> {
+    /// Asks for the lock, once.
+    async fn ask(&self, host: &H, lock: LockName) -> Acquired<Value> {
         let value = fresh_value(host);
         let start = host.monotonic();
         let token = match self.take(host, lock, value.clone()).await {
@@ -97,25 +126,39 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
         Acquired::Granted(Lease { proof: value, token, until, counted })
     }
 
-    async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Value>, by: Option<Duration>) -> Renewal {
-        let Some(ttl) = by.map(Ttl::of).or(self.0.ttl) else { return Renewal::Failed };
-        let (key, value) = (lock, lease.proof.clone());
-        let start = host.monotonic();
-        match self.0.link.call(host, Script::CompareAndPexpire { key, value, px: ttl.px }.into()).await {
-            Ok(Reply::Int(1)) => Renewal::Extended { until: ttl.deadline(start) },
-            _ => Renewal::Failed,
+    /// Asks in a task of the library's own, which lives on when the caller is interrupted.
+    async fn ask_in_background(&self, host: &H, lock: LockName) -> Acquired<Value> {
+        let caller = Rc::new(());
+        let (waits, this, own_host) = (Rc::downgrade(&caller), self.clone(), host.clone());
+        // Like the renewal, this is no business of the worker's thread.
+        let asking = host.spawn(Part::RENEWAL, async move {
+            let answer = this.ask(&own_host, lock).await;
+            if waits.upgrade().is_none()
+                && let Acquired::Granted(lease) = &answer
+            {
+                this.take_late_grant(&own_host, lock, lease).await;
+            }
+            answer
+        });
+        let answer = asking.await;
+        drop(caller);
+        answer
+    }
+
+    /// A grant has come, and nobody waits for it any more.
+    async fn take_late_grant(&self, host: &H, lock: LockName, lease: &Lease<Value>) {
+        match (self.0.late_grant, self.0.renew_every) {
+            (LateGrant::GivenBack, _) => _ = self.release(host, lock, lease).await,
+            (LateGrant::Kept, Some(every)) => loop {
+                host.sleep(every).await;
+                if self.renew(host, lock, lease, None).await == Renewal::Failed {
+                    return;
+                }
+            },
+            (LateGrant::Kept, None) | (LateGrant::Forgotten, _) => {}
         }
     }
 
-    async fn release(&self, host: &H, lock: LockName, lease: &Lease<Value>) -> Release {
-        match self.delete(host, lock, lease.proof.clone()).await {
-            Ok(Reply::Int(1)) => Release::Confirmed,
-            _ => Release::Refused,
-        }
-    }
-}
-
-impl<H: RedisHost> SingleRedis<H> {
     async fn take(&self, host: &H, key: Key, value: Value) -> Result<Reply, LinkError> {
         let px = self.0.ttl.map(|ttl| ttl.px);
         let command = match self.0.token {

@@ -248,3 +248,17 @@ fn a_link_fault_needs_a_message() {
     all_land(world, &[&cut(redis, "4500ms")]);
     none_lands(world, &[&cut(redis, "2s"), &cut(redis, "6s"), &cut(resource, "4500ms")]);
 }
+
+#[test]
+fn a_cancel_lands_while_its_caller_acquires_or_waits_to_try_again() {
+    let cancel = |when: &str| format!("cancel = \"B\"\n{when}");
+    let world = format!("{A_WORKS_FOR_5_S}[client.B]\ndo = [{{ at = \"1s\" }}, \"acquire\", {{ sleep = \"1s\" }}]\n");
+    let point = |point: &str| cancel(&format!("when = {{ client = \"B\", point = \"{point}\" }}"));
+    for when in [cancel("at = \"1100ms\""), cancel("at = \"2s\""), point("attempting"), point("denied"), point("owner")]
+    {
+        assert!(lands(&world, &when), "{when}");
+    }
+    for when in [cancel("at = \"500ms\""), cancel("at = \"6s\""), point("granted"), point("started")] {
+        assert!(!lands(&world, &when), "{when}");
+    }
+}

@@ -7,7 +7,7 @@
 
 use host::Duration;
 use models::guard::Guard;
-use models::lock::{LOCKS, Lock, RedisLock, TokenSource};
+use models::lock::{LOCKS, LateGrant, Lock, RedisLock, TokenSource};
 
 use super::error::Sink;
 use super::reader::{Fields, choice, table, word, wrong_type};
@@ -20,6 +20,9 @@ const NOT_YET: [&str; 6] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "p
 
 const TOKEN_SOURCES: [(&str, TokenSource); 2] =
     [("none", TokenSource::None), ("incr-in-script", TokenSource::IncrInScript)];
+
+const LATE_GRANTS: [(&str, LateGrant); 3] =
+    [("forgotten", LateGrant::Forgotten), ("kept", LateGrant::Kept), ("given-back", LateGrant::GivenBack)];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -72,6 +75,7 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
     let renew_site = fields.get("renew").map(|entry| entry.site);
     let renew =
         fields.maybe("renew", |sink, node| table(sink, node, "`renew`", |fields| fields.need("every", positive)));
+    let late_grant = fields.or("late-grant", LateGrant::default(), late_grant);
     if let (Some(site), Some(None)) = (renew_site, ttl) {
         sink.error(site, "there is nothing to renew: `ttl` is \"none\"");
         return None;
@@ -83,7 +87,13 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         None if checked => TokenSource::IncrInScript,
         None => TokenSource::default(),
     };
-    Some(RedisLock { token, renew: renew? })
+    Some(RedisLock { token, renew: renew?, late_grant: late_grant? })
+}
+
+fn late_grant(sink: &Sink, node: &Node) -> Option<LateGrant> {
+    let names = LATE_GRANTS.map(|(name, _)| name);
+    let name = word(sink, node, "what becomes of a late grant", &names)?;
+    LATE_GRANTS.into_iter().find(|(other, _)| *other == name).map(|(_, late_grant)| late_grant)
 }
 
 fn token_source(sink: &Sink, node: &Node) -> Option<TokenSource> {

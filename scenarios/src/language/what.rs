@@ -3,6 +3,7 @@
 //! | group | written as |
 //! |---|---|
 //! | processes and machines | `pause = NODES`, `machine-sleep`, `vm-stop`, `kill`, `shutdown`, `power-off` |
+//! | a caller | `cancel = NODES`: its acquire is abandoned |
 //! | part of a process | `stall = { node, part }` or `stall = "A/renewal"`, `throttle = { node, run, stop }` |
 //! | clocks | `step-clock = { node, by }`, `clock-rate = { node, ppm }` |
 //! | inside a service | `disk`, `evict`: see [`inside`](super::inside) |
@@ -33,13 +34,14 @@ pub(super) struct Kind {
 }
 
 /// All of them, in the order of documentation.
-pub(super) const WHATS: [Kind; 18] = [
+pub(super) const WHATS: [Kind; 19] = [
     Kind { name: "pause", length: Length::Positive },
     Kind { name: "machine-sleep", length: Length::Positive },
     Kind { name: "vm-stop", length: Length::Positive },
     Kind { name: "kill", length: Length::Any },
     Kind { name: "shutdown", length: Length::Any },
     Kind { name: "power-off", length: Length::Any },
+    Kind { name: "cancel", length: Length::None },
     Kind { name: "stall", length: Length::Positive },
     Kind { name: "throttle", length: Length::Positive },
     Kind { name: "step-clock", length: Length::None },
@@ -65,6 +67,7 @@ pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles:
         "kill" => nodes().map(What::Kill),
         "shutdown" => nodes().map(What::Shutdown),
         "power-off" => nodes().map(What::PowerOff),
+        "cancel" => cancel(sink, node, world, roles),
         "stall" => stall(sink, node, world, roles),
         "throttle" => table(sink, node, "a throttle", |fields| throttle(fields, world, roles)),
         "step-clock" => table(sink, node, "a clock step", |fields| step_clock(fields, world, roles)),
@@ -78,6 +81,20 @@ pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles:
         "drop" => table(sink, node, "a dropped message", |fields| drop(fields, world, roles)),
         _ => table(sink, node, "a delayed message", |fields| delay(fields, world, roles)),
     }
+}
+
+fn cancel(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> {
+    let nodes = world.names.several(sink, node, roles)?;
+    for of in &nodes {
+        let why = match world.names.kind(of) {
+            NodeKind::Server | NodeKind::Resource => "a server waits for nothing that could be abandoned",
+            NodeKind::Client if !world.uses(of).acquire => "this client never acquires a lock",
+            NodeKind::Client => continue,
+        };
+        sink.error(node.site, format!("this can never apply: {why}"));
+        return None;
+    }
+    Some(What::Cancel(nodes))
 }
 
 fn stall(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> {

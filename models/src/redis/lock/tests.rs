@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
 fn lock(token: TokenSource, ttl: Option<Duration>) -> SingleRedis<Bench> {
-    SingleRedis::new(REDIS, ttl, TIMEOUT, &RedisLock { token, renew: None })
+    SingleRedis::new(REDIS, ttl, TIMEOUT, &RedisLock { token, ..RedisLock::default() })
 }
 
 fn plain() -> SingleRedis<Bench> {
@@ -196,4 +196,35 @@ fn without_a_ttl_the_lease_has_no_end() {
     assert_eq!((lease.until, pttl(&bench)), (None, Reply::Int(-1)));
     assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Failed));
     assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Confirmed));
+}
+
+/// The keyspace at the end of 20 s, after a caller gave up on a grant that came 100 ms late.
+fn after_a_late_grant(late_grant: LateGrant) -> Reply {
+    let bench = Bench::new(Guard::Open);
+    bench.mishap("set", Mishap::ReplyTakes(Duration::from_millis(100)));
+    let switches = RedisLock { late_grant, renew: Some(Duration::from_secs(3)), ..RedisLock::default() };
+    let lock = SingleRedis::new(REDIS, Some(TTL), TIMEOUT, &switches);
+    bench.run(async {
+        let gave_up = host::first(lock.acquire(&bench, LOCK), bench.sleep(Duration::from_millis(50))).await;
+        assert_eq!(gave_up, host::Either::Right(()));
+        bench.sleep(Duration::from_secs(9)).await;
+    });
+    pttl(&bench)
+}
+
+#[test]
+fn a_late_grant_is_forgotten_or_kept_or_given_back() {
+    assert_eq!(after_a_late_grant(LateGrant::Forgotten), Reply::Int(950), "what is left of the 10 s");
+    assert_eq!(after_a_late_grant(LateGrant::Kept), Reply::Int(7_050), "last renewed at 6.1 s");
+    assert_eq!(after_a_late_grant(LateGrant::GivenBack), GONE);
+}
+
+#[test]
+fn a_grant_that_is_waited_for_is_the_callers_own() {
+    for late_grant in [LateGrant::Kept, LateGrant::GivenBack] {
+        let bench = Bench::new(Guard::Open);
+        let lock = SingleRedis::new(REDIS, Some(TTL), TIMEOUT, &RedisLock { late_grant, ..RedisLock::default() });
+        let lease = granted(&bench, &lock);
+        assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Confirmed));
+    }
 }

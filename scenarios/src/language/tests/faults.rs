@@ -54,6 +54,19 @@ fn nodes_that_are_not_there_are_refused() {
 }
 
 #[test]
+fn only_a_client_that_acquires_can_be_cancelled() {
+    let faults = fault("cancel = \"A\"\nat = \"1s\"");
+    assert_eq!((faults.what, faults.lasts), (What::Cancel(vec![named("A")]), Lasts::Instant));
+    for node in ["redis-1", "resource"] {
+        let text = with(&format!("cancel = «{node:?}»"));
+        refuse(&text, "this can never apply: a server waits for nothing that could be abandoned");
+    }
+    let idle = "[client.C]\ndo = [\"read\"]\n[fault.f]\ncancel = «\"C\"»\n";
+    refuse(&file(idle), "this can never apply: this client never acquires a lock");
+    refuse(&with("cancel = \"A\"\n«for» = \"1s\""), "`cancel` is an instant: it has no length");
+}
+
+#[test]
 fn a_node_that_could_not_be_read_is_one_mistake_and_not_two() {
     let lock = "unknown word `redlok`: the lock is `redis`";
     let text = top("lock = «\"redlok\"»");
@@ -83,7 +96,7 @@ fn a_fault_is_exactly_one_thing() {
     refuse(
         &file("[fault.«f»]\nat = \"1s\"\n"),
         "nothing goes wrong in the fault `f`, expected one of `pause`, `machine-sleep`, `vm-stop`, `kill`, \
-         `shutdown`, `power-off`, `stall`, `throttle`, `step-clock`, `clock-rate`, `disk`, `evict`, `cut`, `slow`, \
+         `shutdown`, `power-off`, `cancel`, `stall`, `throttle`, `step-clock`, `clock-rate`, `disk`, `evict`, `cut`, `slow`, \
          `reset`, `half-open`, `drop`, `delay`",
     );
     refuse(&file("[fault]\nf = «\"pause\"»\n"), "a fault is a table, not a string");
@@ -92,7 +105,7 @@ fn a_fault_is_exactly_one_thing() {
 
 #[test]
 fn a_fault_of_what_does_not_exist_yet_is_refused() {
-    for what in ["cancel", "end-session", "clone", "promote", "recycle-backend", "lag"] {
+    for what in ["end-session", "clone", "promote", "recycle-backend", "lag"] {
         refuse(&with(&format!("«{what}» = \"A\"")), &format!("`{what}` is not supported yet"));
     }
     for what in ["change-leader", "restore"] {

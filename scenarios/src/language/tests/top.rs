@@ -2,7 +2,7 @@
 
 use host::{Duration, Ppm, Span};
 use models::guard::Guard;
-use models::lock::{Lock, RedisLock, TokenSource};
+use models::lock::{LateGrant, Lock, RedisLock, TokenSource};
 
 use super::*;
 
@@ -92,8 +92,12 @@ fn a_ttl_is_whole_milliseconds_or_none() {
 
 #[test]
 fn a_lock_is_a_name_or_a_table_with_one_name() {
-    let text = top("[lock.redis]\ntoken = \"incr-in-script\"\nrenew = { every = \"3s\" }");
-    let expected = RedisLock { token: TokenSource::IncrInScript, renew: Some(Duration::from_secs(3)) };
+    let text = top("[lock.redis]\ntoken = \"incr-in-script\"\nrenew = { every = \"3s\" }\nlate-grant = \"kept\"");
+    let expected = RedisLock {
+        token: TokenSource::IncrInScript,
+        renew: Some(Duration::from_secs(3)),
+        late_grant: LateGrant::Kept,
+    };
     assert_eq!(*redis(&cell(&text)), expected);
     assert_eq!(*redis(&cell(&top("[lock.redis]"))), RedisLock::default());
     refuse(&top("lock = «{}»"), "the lock is missing, expected `redis`");
@@ -105,7 +109,11 @@ fn a_lock_is_a_name_or_a_table_with_one_name() {
 
 #[test]
 fn the_switches_of_a_lock_are_checked() {
-    suggest(&top("lock.redis = { «tokn» = \"none\" }"), "unknown field `tokn`, expected `token` or `renew`", "token");
+    suggest(
+        &top("lock.redis = { «tokn» = \"none\" }"),
+        "unknown field `tokn`, expected one of `token`, `renew`, `late-grant`",
+        "token",
+    );
     refuse(
         &top("lock.redis = { token = «\"incr\"» }"),
         "unknown word `incr`: a token's source is `none` or `incr-in-script`",

@@ -1,0 +1,110 @@
+//! Taking a lock: one try after another, as the script's retry says, until one is granted, the client
+//! gives up, or its caller is interrupted.
+//!
+//! An interrupt is that of a thread: whatever the caller waits for just then, an answer or the time of the
+//! next try, it gives up, and the round is over. What it had asked for is on its way all the same; what
+//! becomes of a grant that comes then is the recipe's business.
+
+use std::cell::Cell;
+
+use host::{AttemptId, Duration, Either, MonoTime, Purpose, Stage, first};
+use spec::{LockName, Note};
+
+use super::section::Section;
+use super::{Client, Over, mark};
+use crate::recipe::{Acquired, Lease, Recipe};
+use crate::resource::ResourceHost;
+use crate::script::points;
+
+/// The last try, as it stands.
+#[derive(Clone, Copy)]
+enum Try {
+    /// Its answer is awaited.
+    Open(AttemptId),
+    /// It was not granted.
+    Over(AttemptId),
+}
+
+impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
+    /// Takes that lock, or gives up.
+    pub(super) async fn acquire(&self, lock: LockName, wait: Option<Duration>) -> Result<Section<H, L>, Over> {
+        let (host, last) = (&self.host, Cell::new(None));
+        let interrupted = host.interrupted();
+        let outcome = match first(self.try_to_acquire(lock, wait, &last), interrupted).await {
+            Either::Left(outcome) => outcome,
+            Either::Right(()) => Err(Over),
+        };
+        match (outcome, last.get()) {
+            (Ok((attempt, lease)), _) => {
+                let enter = Section::enter(host, &self.recipe, lock, attempt, lease);
+                return Ok(host.attempt(attempt, enter).await);
+            }
+            (Err(Over), Some(Try::Open(attempt))) => {
+                host.attempt(attempt, mark(host, Note::Failed { attempt }, points::FAILED)).await;
+                host.note(Note::GaveUp { attempt });
+            }
+            (Err(Over), Some(Try::Over(attempt))) => host.note(Note::GaveUp { attempt }),
+            (Err(Over), None) => {}
+        }
+        Err(Over)
+    }
+
+    /// Tries until one is granted or there is no next one. `last` tells of the last.
+    async fn try_to_acquire(
+        &self,
+        lock: LockName,
+        wait: Option<Duration>,
+        last: &Cell<Option<Try>>,
+    ) -> Result<(AttemptId, Lease<L::Proof>), Over> {
+        let host = &self.host;
+        let end = wait.map(|wait| host.monotonic() + wait);
+        let mut retries = self.script.retry.times;
+        let mut after = None;
+        loop {
+            let attempt = host.open_attempt();
+            last.set(Some(Try::Open(attempt)));
+            let granted = self.attempt(lock, attempt, after, || last.set(Some(Try::Over(attempt))));
+            if let Some(lease) = host.attempt(attempt, granted).await {
+                return Ok((attempt, lease));
+            }
+            if retries == Some(0) {
+                return Err(Over);
+            }
+            self.wait_to_retry(end).await?;
+            retries = retries.map(|left| left - 1);
+            after = Some(attempt);
+        }
+    }
+
+    /// Waits for the next try, if that begins before `end`.
+    async fn wait_to_retry(&self, end: Option<MonoTime>) -> Result<(), Over> {
+        let host = &self.host;
+        let delay = self.script.retry.delay.sample(|| host.random(Purpose::Workload));
+        if end.is_some_and(|end| host.monotonic() + delay >= end) {
+            return Err(Over);
+        }
+        host.sleep(delay).await;
+        Ok(())
+    }
+
+    /// One try to acquire, in the scope of its attempt; it repeats `after`. `answered` is called when the
+    /// recipe is through.
+    async fn attempt(
+        &self,
+        lock: LockName,
+        attempt: AttemptId,
+        after: Option<AttemptId>,
+        answered: impl FnOnce(),
+    ) -> Option<Lease<L::Proof>> {
+        let host = &self.host;
+        mark(host, Note::Attempting { attempt, lock, after }, points::ATTEMPTING).await;
+        let acquired = self.recipe.acquire(host, lock).await;
+        answered();
+        match acquired {
+            Acquired::Granted(lease) => return Some(lease),
+            Acquired::Denied => mark(host, Note::Denied { attempt }, points::DENIED).await,
+            Acquired::Failed => mark(host, Note::Failed { attempt }, points::FAILED).await,
+        }
+        None
+    }
+}
