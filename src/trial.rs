@@ -9,8 +9,7 @@ use models::recipe::Recipe;
 use models::resource::Op;
 use scenarios::catalogue::{self, UnknownScenario};
 use scenarios::language::{LoadErrors, load};
-use scenarios::sweep::Tally;
-use scenarios::{Bench, Cell, Contender, LabHost, Player, Progress, Scenario, sweep};
+use scenarios::{Bench, Cell, Contender, LabHost, Player, Progress, Scenario, Tally, sweep};
 use spec::{Property, Token};
 
 /// A scenario, about to be played.

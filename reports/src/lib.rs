@@ -6,6 +6,7 @@
 //! | file | what | for |
 //! |---|---|---|
 //! | [`result`] | a sweep as one JSON object | programs |
+//! | [`figure`] | what is expected to be some number, and what it came to | both |
 //! | [`table`] | a sweep as a table | people |
 //! | [`trace`] | a run as JSON Lines | replay, and other tools |
 //! | [`mod@story`] | a violation in a few sentences | people |
@@ -18,6 +19,7 @@
 //! JavaScript would round them. No figure is a float.
 
 mod facts;
+pub mod figure;
 pub mod result;
 pub mod run;
 pub mod schema;
@@ -29,6 +31,7 @@ pub mod timeline;
 pub mod trace;
 mod words;
 
+pub use figure::FigureReport;
 pub use result::{CellReport, PropertyReport, Spread, SweepReport, to_json};
 pub use run::{JudgedRun, StruckFault};
 pub use schema::{result_schema, trace_schema};

@@ -8,6 +8,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::figure::FigureReport;
+
 /// The name of the format.
 pub const SCHEMA: &str = "fencepost.result/1";
 
@@ -43,6 +45,8 @@ pub struct CellReport {
     pub as_expected: bool,
     /// How each property that was judged came out.
     pub properties: IndexMap<String, PropertyReport>,
+    /// What is expected to be some number, by its path in the scenario file, and what it came to.
+    pub figures: IndexMap<String, FigureReport>,
     /// The longest overlap of two promises in each seed.
     pub grant_overlap_ms: Spread,
     /// The longest overlap of two clients' beliefs in each seed.
@@ -95,13 +99,14 @@ pub fn to_json(report: &SweepReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::gc_pause;
+    use crate::testing::{gc_pause, longest_belief_overlap};
 
     #[test]
     fn keys_come_in_the_order_of_the_format() {
         let mut report = gc_pause();
         report.cells.truncate(1);
         report.cells[0].properties.truncate(2);
+        report.cells[0].figures.insert("measure.belief-overlap.max".to_owned(), longest_belief_overlap());
         assert_eq!(to_json(&report), include_str!("../tests/golden/result.json"));
     }
 

@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
     use crate::result::to_json;
-    use crate::testing::{gc_pause, small_trace};
+    use crate::testing::{gc_pause, longest_belief_overlap, small_trace};
 
     /// The schema's definition of that name allows the value: its keys and its required ones.
     #[track_caller]
@@ -87,6 +87,10 @@ mod tests {
         expect_described(&definitions["CellReport"], cell);
         expect_described(&definitions["PropertyReport"], &cell["properties"]["effect-order"]);
         expect_described(&definitions["Spread"], &cell["grant_overlap_ms"]);
+        let figure = serde_json::to_value(longest_belief_overlap()).expect("it can be written");
+        expect_described(&definitions["FigureReport"], &figure);
+        expect_described(&definitions["Wanted"], &figure["expected"]);
+        expect_described(&definitions["Seen"], &figure["seen"]);
     }
 
     #[test]

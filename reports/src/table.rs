@@ -16,6 +16,7 @@
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
+use crate::figure;
 use crate::result::{CellReport, PropertyReport, SweepReport};
 use crate::words::counted;
 
@@ -39,11 +40,14 @@ pub fn table(report: &SweepReport, width: usize) -> String {
 pub fn notes(report: &SweepReport) -> Vec<String> {
     let mut notes = Vec::new();
     for cell in &report.cells {
-        let place = cell.params.values().fold(cell.lock.clone(), |place, option| format!("{place}, {option}"));
+        let place = place(cell);
         for (name, property) in cell.properties.iter().filter(|(_, property)| !property.as_expected) {
             let first = property.first_seed.as_ref().map_or_else(String::new, |seed| format!(" (first: seed {seed})"));
             let (broken, seeds, expected) = (property.broken, cell.seeds, expectation(&property.expected));
             notes.push(format!("{place}: {name} is broken in {broken} of {seeds} seeds{first}, but {expected}"));
+        }
+        for (path, figure) in cell.figures.iter().filter(|(_, figure)| !figure.as_expected) {
+            notes.push(format!("{place}: {}", figure::sentence(path, figure)));
         }
         if let Some(differs) = &cell.outside_differs {
             notes.push(format!("{place}: {differs}"));
@@ -58,6 +62,22 @@ pub fn notes(report: &SweepReport) -> Vec<String> {
         }
     }
     notes
+}
+
+/// What was expected to be some number and is, a line each.
+#[must_use]
+pub fn figures(report: &SweepReport) -> Vec<String> {
+    let of_cell = |cell: &CellReport| {
+        let place = place(cell);
+        let as_expected = figure::as_expected(&cell.figures).into_iter();
+        as_expected.map(move |figure| format!("{place}: {figure}")).collect::<Vec<_>>()
+    };
+    report.cells.iter().flat_map(of_cell).collect()
+}
+
+/// Which cell it is: `redis, open`.
+fn place(cell: &CellReport) -> String {
+    cell.params.values().fold(cell.lock.clone(), |place, option| format!("{place}, {option}"))
 }
 
 /// The sweep in one line: `as expected: 2 of 2 cells, 1000 seeds each`.

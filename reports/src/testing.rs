@@ -14,6 +14,7 @@ use spec::{
     Version, judge,
 };
 
+use crate::figure::{self, FigureReport};
 use crate::result::{self, CellReport, PropertyReport, Spread, SweepReport};
 use crate::run::{JudgedRun, StruckFault};
 use crate::trace::{self, TraceEvent, TraceFooter, TraceHeader};
@@ -268,6 +269,7 @@ fn gc_pause_cell(resource: &str, lost: u64) -> CellReport {
             .zip([0, 1_000, lost, lost, 0])
             .map(|(property, broken)| (property.name().to_owned(), expected_property(broken)))
             .collect(),
+        figures: IndexMap::new(),
         grant_overlap_ms: Spread { max: 0, median: 0 },
         belief_overlap_ms: Spread { max: 111, median: 99 },
         assumptions_broken: [("pause-within-validity".to_owned(), 1_000)].into(),
@@ -275,6 +277,26 @@ fn gc_pause_cell(resource: &str, lost: u64) -> CellReport {
         vacuous_faults: Vec::new(),
         hash: crate::hex(0x2a),
         trace: (lost > 0).then(|| format!("out/gc-pause/redis-{resource}-0.jsonl")),
+    }
+}
+
+/// What is expected of the longest overlap of beliefs.
+pub(crate) fn longest_belief_overlap() -> FigureReport {
+    FigureReport {
+        unit: "ns".to_owned(),
+        expected: figure::Wanted { max: Some(120_000_000), ..figure::Wanted::default() },
+        seen: figure::Seen {
+            seeds: 1_000,
+            missing: 0,
+            min: Some(62_000_000),
+            max: Some(110_500_000),
+            total: "98000000000".to_owned(),
+            value: Some(110_500_000),
+            interval: None,
+        },
+        as_expected: true,
+        off: 0,
+        seed: Some("17".to_owned()),
     }
 }
 

@@ -13,6 +13,8 @@ use models::script::Script;
 pub use sim::{Direction, Held};
 use spec::{Assumption, Property};
 
+use crate::figure::FigureClaim;
+
 /// A scenario file, read and checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -68,6 +70,8 @@ pub struct Cell {
     pub faults: Vec<Fault>,
     /// What must be true. Properties that no entry names must hold.
     pub expectations: BTreeMap<Property, Expectation>,
+    /// What must be some number.
+    pub figures: Vec<FigureClaim>,
     /// The assumptions that must be broken, if an entry says.
     pub outside: Option<Vec<Assumption>>,
 }

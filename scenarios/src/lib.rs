@@ -9,7 +9,9 @@
 //! | [`kernel`] | what a kernel must offer for cells to be played on it |
 //! | `world` | from a cell to a simulated world |
 //! | [`run`] | one run: played, judged, checked for faults that never landed |
+//! | [`figure`] | what may be expected to be some number |
 //! | [`sweep`](mod@sweep) | a cell over many seeds, in parallel |
+//! | [`tally`] | what a cell's runs add up to, held against what it expects |
 //! | [`report`] | what the reports are written from |
 //! | `rules` | what runs are judged by |
 //! | `landed` | whether a fault hit something in use |
@@ -17,6 +19,7 @@
 pub mod catalogue;
 pub mod cell;
 pub mod contender;
+pub mod figure;
 pub mod kernel;
 mod landed;
 pub mod language;
@@ -24,10 +27,12 @@ pub mod report;
 mod rules;
 pub mod run;
 pub mod sweep;
+pub mod tally;
 mod world;
 
 pub use cell::{Cell, Expected, Scenario};
 pub use contender::{Bench, Contender, LabHost};
 pub use kernel::{Kernel, LocksHost};
 pub use run::{Player, Run};
-pub use sweep::{Progress, Standing, Tally, sweep, tally};
+pub use sweep::{Progress, sweep, tally};
+pub use tally::{Standing, Tally};

@@ -1,13 +1,15 @@
 //! From runs and sweeps to what the reports are written from: names instead of numbers.
 
 use host::NodeId;
+use reports::figure::Seen;
 use reports::trace::{TraceEvent, TraceFooter, TraceHeader, attempt_label};
-use reports::{CellReport, PropertyReport, Spread, StruckFault, SweepReport, hex};
+use reports::{CellReport, FigureReport, PropertyReport, Spread, StruckFault, SweepReport, hex};
 use spec::Property;
 
 use crate::cell::{Cell, Scenario};
+use crate::figure::{Figure, Wanted};
 use crate::run::{Player, Run};
-use crate::sweep::{Overlaps, Standing, Tally};
+use crate::tally::{FigureTally, Overlaps, PropertyTally, Standing, Tally, wilson};
 
 /// The version of the engine: with scenario and seed it makes a run.
 pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
@@ -45,6 +47,7 @@ pub fn cell_report(cell: &Cell, lock: &str, tally: &Tally, trace: Option<String>
         inconclusive: tally.inconclusive,
         as_expected: tally.standing() == Standing::AsExpected,
         properties: Property::ALL.into_iter().filter_map(property).collect(),
+        figures: tally.figures.iter().map(|figure| (figure.claim.figure.path(), self::figure(figure, tally))).collect(),
         grant_overlap_ms: spread(&tally.grant_overlap),
         belief_overlap_ms: spread(&tally.belief_overlap),
         assumptions_broken: tally.assumptions_broken.iter().map(|(a, seeds)| (a.name().to_owned(), *seeds)).collect(),
@@ -52,6 +55,42 @@ pub fn cell_report(cell: &Cell, lock: &str, tally: &Tally, trace: Option<String>
         vacuous_faults: tally.missed_faults.keys().cloned().collect(),
         hash: hex(tally.hash),
         trace,
+    }
+}
+
+/// One figure of a cell, with the tally that it is part of.
+pub(crate) fn figure(figure: &FigureTally, of: &Tally) -> FigureReport {
+    let FigureTally { claim, series, value, as_expected } = figure;
+    let interval = match claim.figure {
+        Figure::Share(property) => {
+            let broken = of.properties.get(&property).map_or(0, |tally: &PropertyTally| tally.broken);
+            let (least, most) = wilson(broken, of.seeds);
+            Some([least, most])
+        }
+        _ => None,
+    };
+    let extreme = |extreme: Option<(i64, u64)>| extreme.map(|(value, _)| value);
+    FigureReport {
+        unit: claim.figure.unit().name().to_owned(),
+        expected: match claim.wanted {
+            Wanted::Near { is, within } => {
+                reports::figure::Wanted { is: Some(is), within: Some(within), ..Default::default() }
+            }
+            Wanted::Between { min, max } => reports::figure::Wanted { min, max, ..Default::default() },
+            Wanted::Never => reports::figure::Wanted { never: true, ..Default::default() },
+        },
+        seen: Seen {
+            seeds: series.seeds,
+            missing: series.missing,
+            min: extreme(series.min),
+            max: extreme(series.max),
+            total: series.total.to_string(),
+            value: *value,
+            interval,
+        },
+        as_expected: *as_expected,
+        off: series.off,
+        seed: figure.witness().map(|seed| seed.to_string()),
     }
 }
 

@@ -9,6 +9,7 @@ use spec::{Entry, History, Judgement, NodeHistory, Note, Property, Verdict, judg
 
 use crate::cell::Cell;
 use crate::contender::Contender;
+use crate::figure::Counted;
 use crate::kernel::Kernel;
 use crate::landed::Stays;
 use crate::world::World;
@@ -42,6 +43,11 @@ pub struct Run {
     pub hash: u64,
     /// How many events there were.
     pub events: u64,
+    /// What the kernel counted beside.
+    pub counted: Counted,
+    /// For each milestone of which the cell expects something, in the order of its figures, when a client
+    /// came there, if one did.
+    pub reached: Vec<Option<SimTime>>,
     /// How many of them reached a program or a service.
     pub application_events: u64,
     /// How often the code of a dead process tried to have an effect. None ever has one.
@@ -103,6 +109,8 @@ impl<'c> Player<'c> {
     pub fn conclude(&self, seed: u64, outcome: Outcome<Note>) -> Run {
         let steps = outcome.nodes.iter().map(|node| node.steps).collect();
         let Outcome { notes, nodes, strikes, end, ending, hash, events, application_events, .. } = outcome;
+        let counted = Counted { messages: outcome.messages, syncs: outcome.syncs };
+        let reached = outcome.cues.get(self.cell.cues.len()..).unwrap_or_default().to_vec();
         let history = history(notes, nodes, end, ending, SimTime::ZERO + self.cell.horizon);
         let mut judgement = judge(&history, &self.world.rules, &Property::ALL);
         let landed = self.landed(&history, &strikes);
@@ -115,6 +123,8 @@ impl<'c> Player<'c> {
             landed,
             hash,
             events,
+            counted,
+            reached,
             application_events,
             ignored_dead_effects: outcome.ignored_dead_effects,
             steps,

@@ -14,6 +14,7 @@ use spec::Rules;
 
 use crate::cell::{self, Cell, DiskFault, NodeRef};
 use crate::contender::{Bench, Contender, built_in};
+use crate::figure::Figure;
 use crate::kernel::{Kernel, Program};
 use crate::rules::rules;
 
@@ -106,7 +107,7 @@ impl<'c> World<'c> {
             specs: (0..nodes.names.len()).map(|index| spec(cell, &nodes, id(index))).collect(),
             links: links(cell, &nodes),
             faults: cell.faults.iter().map(|fault| lowering.fault(fault)).collect(),
-            cues: cell.cues.iter().map(|(_, when)| lowering.when(when)).collect(),
+            cues: lowering.cues(cell),
             rules: rules(cell, contender, &nodes),
             nodes,
             bench,
@@ -206,6 +207,15 @@ impl Lowering<'_> {
         }
     }
 
+    /// The moments for which scripts wait, and behind them those of which the cell expects something.
+    fn cues(&self, cell: &Cell) -> Vec<When> {
+        let expected = cell.figures.iter().filter_map(|claim| match &claim.figure {
+            Figure::Reach(milestone) => Some(self.milestone(milestone)),
+            _ => None,
+        });
+        cell.cues.iter().map(|(_, when)| self.when(when)).chain(expected).collect()
+    }
+
     fn what(&self, what: &cell::What) -> What {
         match what {
             cell::What::Pause(nodes) => What::Pause(self.targets(nodes)),
@@ -239,12 +249,16 @@ impl Lowering<'_> {
         match when {
             cell::When::At(at) => When::At(*at),
             cell::When::Every { at, every, times } => When::Every { at: *at, every: *every, times: *times },
-            cell::When::Milestone(milestone) => When::Milestone {
-                clients: milestone.client.iter().map(|name| self.nodes.named(name)).collect(),
-                point: milestone.point,
-                nth: milestone.nth,
-                plus: milestone.plus,
-            },
+            cell::When::Milestone(milestone) => self.milestone(milestone),
+        }
+    }
+
+    fn milestone(&self, milestone: &cell::Milestone) -> When {
+        When::Milestone {
+            clients: milestone.client.iter().map(|name| self.nodes.named(name)).collect(),
+            point: milestone.point,
+            nth: milestone.nth,
+            plus: milestone.plus,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::history::{Ending, History};
 use crate::property::{Property, belief_exclusion, effect_order, grant_exclusion, no_lost_update, rightful_accepted};
 use crate::rules::Rules;
 use crate::verdict::{Evidence, Judgement, Measures, Verdict};
-use crate::windows::{self, Stretch};
+use crate::windows::{self, Promised, Stretch};
 
 /// Judges a run: a verdict for each of `properties`, the figures, and the assumptions that were
 /// broken.
@@ -30,7 +30,7 @@ use crate::windows::{self, Stretch};
 #[must_use]
 pub fn judge(history: &History, rules: &Rules, properties: &[Property]) -> Judgement {
     let case = Case::new(history, rules);
-    let mut measures = Measures { given: case.grants.given() as u64, ..Measures::default() };
+    let mut measures = Measures { given: case.grants.given() as u64, grant_margin: case.margin, ..Measures::default() };
     let mut verdicts = BTreeMap::new();
     for property in Property::ALL {
         let broken = check(property, &case, &mut measures);
@@ -54,13 +54,14 @@ pub(crate) struct Case<'h> {
     pub(crate) grants: Grants<'h>,
     /// The promised windows, those of one claim together and in order.
     windows: Vec<Stretch>,
+    margin: Option<i64>,
 }
 
 impl<'h> Case<'h> {
     pub(crate) fn new(history: &'h History, rules: &'h Rules) -> Self {
         let grants = Grants::of(history, rules.quorum);
-        let windows = windows::promised(history, rules.quorum, &grants);
-        Self { history, rules, grants, windows }
+        let Promised { windows, margin } = windows::promised(history, rules.quorum, &grants);
+        Self { history, rules, grants, windows, margin }
     }
 
     /// All promised windows.
@@ -135,6 +136,7 @@ mod tests {
             Measures {
                 grant_overlap: host::Duration::ZERO,
                 belief_overlap: host::Duration::from_millis(10),
+                grant_margin: Some(10_000_000),
                 stale_effects: 1,
                 after_newer_grant: 1,
                 lost_updates: 1,

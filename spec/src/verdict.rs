@@ -67,6 +67,10 @@ pub struct Evidence {
 pub struct Measures {
     /// The longest stretch during which two promised windows overlapped.
     pub grant_overlap: Duration,
+    /// By how many ns the lock servers' ownership outlasted a promise, of all grants the least; below zero,
+    /// if it ended first. Of a grant that was given back before either end nothing is known, and what
+    /// outlasts the run is counted to its end.
+    pub grant_margin: Option<i64>,
     /// The longest stretch during which two beliefs overlapped.
     pub belief_overlap: Duration,
     /// Accepted operations that were applied after one of a newer grant.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use host::{AttemptId, MonoTime, NodeId, SimTime};
 
-use crate::grants::{ClaimId, Grants, LockId};
+use crate::grants::{Claim, ClaimId, Grants, LockId};
 use crate::history::{Authorities, Entry, History, INSTANT, Note};
 
 /// A stretch of true time, its end excluded, that one claim has for itself.
@@ -59,8 +59,17 @@ impl Stretch {
     }
 }
 
-/// The promised windows, those of one claim together and in order.
-pub(crate) fn promised(history: &History, quorum: usize, grants: &Grants<'_>) -> Vec<Stretch> {
+/// What was promised.
+pub(crate) struct Promised {
+    /// The windows, those of one claim together and in order.
+    pub(crate) windows: Vec<Stretch>,
+    /// Of the grants whose promise ran to its end, or whose servers did not let it: by how many ns their
+    /// ownership outlasted the last promised end, the least of all. Counted to the end of the run.
+    pub(crate) margin: Option<i64>,
+}
+
+/// What was promised in a run.
+pub(crate) fn promised(history: &History, quorum: usize, grants: &Grants<'_>) -> Promised {
     let mut walk = Walk {
         history,
         quorum,
@@ -79,9 +88,11 @@ pub(crate) fn promised(history: &History, quorum: usize, grants: &Grants<'_>) ->
 #[derive(Clone, Copy)]
 struct Promise {
     window: Option<Stretch>,
-    /// The client has begun to release: renewals no longer count.
-    released: bool,
+    /// When the client began to release: from then on renewals no longer count. `NEVER` if it has not.
+    released: SimTime,
     leased: bool,
+    /// The promised end, given back or not.
+    due: SimTime,
     /// When the client's section was over.
     ended: SimTime,
     /// The servers that named the attempt as owner since its client last had an answer.
@@ -95,8 +106,9 @@ struct Promise {
 impl Promise {
     const NONE: Self = Self {
         window: None,
-        released: false,
+        released: SimTime::NEVER,
         leased: false,
+        due: SimTime::NEVER,
         ended: SimTime::NEVER,
         named: Authorities::NONE,
         owns: Authorities::NONE,
@@ -133,7 +145,7 @@ impl<'h> Walk<'h> {
             }
             Note::Releasing { .. } => {
                 if let Some(promise) = self.promise(i) {
-                    promise.released = true;
+                    promise.released = promise.released.min(entry.at);
                     if let Some(window) = &mut promise.window {
                         window.end_by(entry.at);
                     }
@@ -184,6 +196,7 @@ impl<'h> Walk<'h> {
         let promise = &mut self.promises[claim.index()];
         promise.named = Authorities::NONE;
         promise.leased = granted.until.is_some();
+        promise.due = to;
         promise.window = Some(Stretch { lock: self.grants[claim].lock, from: granted.at, to, claim, entry: i });
     }
 
@@ -191,16 +204,18 @@ impl<'h> Walk<'h> {
         let quorum = self.quorum;
         let to = self.history.when(attempt.client(), until);
         let Some(promise) = self.promise(i) else { return };
-        let counts = !promise.released && promise.named.union(promise.owns).len() >= quorum;
+        let counts = promise.released == SimTime::NEVER && promise.named.union(promise.owns).len() >= quorum;
         promise.named = Authorities::NONE;
         if counts && let Some(window) = &mut promise.window {
             promise.leased = true;
+            promise.due = to;
             let lapsed = window.renew(at, to, i);
             self.windows.extend(lapsed);
         }
     }
 
-    fn finish(mut self) -> Vec<Stretch> {
+    fn finish(mut self) -> Promised {
+        let margin = self.margin();
         for (claim, promise) in self.grants.claims().zip(&self.promises) {
             let (Some(mut window), Some(granted)) = (promise.window, claim.1.granted) else { continue };
             if !promise.leased {
@@ -212,8 +227,25 @@ impl<'h> Walk<'h> {
         }
         self.windows.retain(Stretch::is_some);
         self.windows.sort_unstable_by_key(|window| (window.claim, window.from));
-        self.windows
+        Promised { windows: self.windows, margin }
     }
+
+    fn margin(&self) -> Option<i64> {
+        let over = self.history.over();
+        let of_claim = |(claim, promise): (&Claim<'_>, &Promise)| {
+            let lost = promise.bereft.min(over);
+            let is_measured = claim.is_grant() && promise.leased && promise.due.min(lost) <= promise.released;
+            // If neither end came to pass, nothing is known.
+            (is_measured && promise.due.min(promise.bereft) < over).then(|| signed(promise.due, lost))
+        };
+        self.grants.claims().map(|(_, claim)| claim).zip(&self.promises).filter_map(of_claim).min()
+    }
+}
+
+/// How many ns after the one instant the other comes; below zero, if it comes before.
+fn signed(from: SimTime, to: SimTime) -> i64 {
+    let ns = i128::from(to.as_nanos()) - i128::from(from.as_nanos());
+    i64::try_from(ns).unwrap_or(i64::MIN)
 }
 
 #[cfg(test)]

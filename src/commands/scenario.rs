@@ -7,8 +7,7 @@ use std::sync::Arc;
 use fencepost::exit::Exit;
 use reports::CellReport;
 use scenarios::report;
-use scenarios::sweep::{Standing, Tally};
-use scenarios::{Cell, Contender, Player, Progress, Run, Scenario, sweep};
+use scenarios::{Cell, Contender, Player, Progress, Run, Scenario, Standing, Tally, sweep};
 use spec::Property;
 
 use super::telling::{judged, place};
@@ -43,6 +42,10 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
             print(reports::table::table(&report, width()))?;
             print(format_args!("\n{}\n", filled(&reports::table::summary(&report))))?;
             print(points(&reports::table::notes(&report)))?;
+            let figures = reports::table::figures(&report);
+            if !figures.is_empty() {
+                print(format_args!("\nAs expected in numbers:\n\n{}", points(&figures)))?;
+            }
             if let Some(violation) = &first {
                 show.violation(violation)?;
             }

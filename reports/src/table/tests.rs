@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::gc_pause;
+use crate::testing::{gc_pause, longest_belief_overlap};
 
 /// The table without its colours.
 fn plain(report: &SweepReport, width: usize) -> String {
@@ -154,4 +154,16 @@ fn an_excuse_that_is_not_the_expected_one_is_said() {
     report.cells[0].outside_differs = Some("broken outside of [no-step], but the file says outside of []".to_owned());
     let said = notes(&report);
     assert!(said.iter().any(|note| note.contains("broken outside of [no-step]")), "{said:?}");
+}
+
+#[test]
+fn figures_are_told_where_they_are_as_expected_and_noted_where_they_are_not() {
+    let mut report = gc_pause();
+    let mut figure = longest_belief_overlap();
+    report.cells[1].figures.insert("measure.belief-overlap.max".to_owned(), figure.clone());
+    let told = "redis, fence_rw: measure.belief-overlap.max: 110.5 ms, expected at most 120 ms";
+    assert_eq!((figures(&report), notes(&report)), (vec![told.to_owned()], Vec::new()));
+    figure.as_expected = false;
+    report.cells[1].figures.insert("measure.belief-overlap.max".to_owned(), figure);
+    assert_eq!((figures(&report), notes(&report)), (Vec::new(), vec![format!("{told}; see seed 17")]));
 }

@@ -4,6 +4,8 @@
 //!   `{ from, to }`), and what is true in them.
 //! * `always` is broken in every seed, `broken` in at least one, `holds` in none (as is every property
 //!   that no entry names), `free` makes no claim and says why (`because`).
+//! * What is expected to be some number (`measure`, `first`, `share`, `reach`) is read in
+//!   [`figures`].
 //! * `outside` lists the assumptions that were not kept; `[]` blames the lock.
 //! * No two entries say something of the same property in the same cell.
 //! * What breaks in a cell holds in a twin, or the entry says `because`: see [`twin`](super::twin).
@@ -14,6 +16,7 @@ use spec::{Assumption, Property};
 
 use super::axis::Choice;
 use super::error::Sink;
+use super::figures::{self, Placed};
 use super::matrix::{ExpandedAxis, Matrix};
 use super::range::{Quantity, quantity};
 use super::reader::{Fields, fields, list, not_supported, table, word, wrong_type};
@@ -21,6 +24,7 @@ use super::suggest::no_such_name;
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::text;
 use crate::cell::{Expectation, Expected};
+use crate::figure::FigureClaim;
 
 /// Properties of the language that nothing judges yet.
 const NOT_YET: [&str; 11] = [
@@ -41,23 +45,29 @@ const CLAIMS: [(&str, Expected); 4] =
     [("always", Expected::Always), ("broken", Expected::Broken), ("holds", Expected::Holds), ("free", Expected::Free)];
 
 /// One entry, read.
-pub(super) struct Claim {
+pub(super) struct Claim<'t> {
     /// For each axis, whether each of its options is meant.
     meant: Vec<Vec<bool>>,
     claims: Vec<(Property, Expected, Site)>,
     because: Option<String>,
     outside: Option<(Vec<Assumption>, Site)>,
+    figures: Vec<Placed>,
+    /// What is read when the cell's clients are known.
+    reach: Option<&'t Node>,
 }
 
 /// What all entries together say of one cell.
 #[derive(Default)]
-pub(super) struct Claims {
+pub(super) struct Claims<'t> {
     /// Each with its place.
     pub(super) properties: BTreeMap<Property, (Expectation, Site)>,
     pub(super) outside: Option<Vec<Assumption>>,
+    pub(super) figures: Vec<FigureClaim>,
+    /// Lists of milestones, to be read when the cell's clients are known.
+    pub(super) reach: Vec<&'t Node>,
 }
 
-impl Claims {
+impl Claims<'_> {
     /// What is expected of that property: it holds, if no entry names it.
     pub(super) fn expected(&self, property: Property) -> Expected {
         self.properties.get(&property).map_or(Expected::Holds, |(claim, _)| claim.expected)
@@ -65,7 +75,7 @@ impl Claims {
 }
 
 /// Reads all entries of a file.
-pub(super) fn expectations(sink: &Sink, file: &Table, matrix: &Matrix) -> Vec<Claim> {
+pub(super) fn expectations<'t>(sink: &'t Sink, file: &'t Table, matrix: &Matrix) -> Vec<Claim<'t>> {
     let Some(entry) = file.get("expect") else { return Vec::new() };
     let Value::List(entries) = &entry.node.value else {
         return wrong_type(sink, &entry.node, "`expect` is a list of tables: `[[expect]]`").unwrap_or_default();
@@ -74,9 +84,9 @@ pub(super) fn expectations(sink: &Sink, file: &Table, matrix: &Matrix) -> Vec<Cl
 }
 
 /// What the entries say of one cell; `options` are the numbers of its options, one for each axis.
-pub(super) fn claims(sink: &Sink, entries: &[Claim], options: &[usize]) -> Claims {
+pub(super) fn claims<'t>(sink: &Sink, entries: &[Claim<'t>], options: &[usize]) -> Claims<'t> {
     let mut claims = Claims::default();
-    let meant = |entry: &&Claim| entry.meant.iter().zip(options).all(|(meant, option)| meant[*option]);
+    let meant = |entry: &&Claim<'t>| entry.meant.iter().zip(options).all(|(meant, option)| meant[*option]);
     for entry in entries.iter().filter(meant) {
         for (property, expected, site) in &entry.claims {
             let expectation = Expectation { expected: *expected, because: entry.because.clone() };
@@ -92,11 +102,18 @@ pub(super) fn claims(sink: &Sink, entries: &[Claim], options: &[usize]) -> Claim
             }
             claims.outside = Some(outside.clone());
         }
+        for figure in &entry.figures {
+            figures::add(sink, &mut claims.figures, figure);
+        }
+        claims.reach.extend(entry.reach);
+    }
+    for figure in entries.iter().filter(meant).flat_map(|entry| &entry.figures) {
+        figures::can_break(sink, &claims, figure);
     }
     claims
 }
 
-fn one(fields: &mut Fields<'_>, matrix: &Matrix) -> Option<Claim> {
+fn one<'t>(fields: &mut Fields<'t>, matrix: &Matrix) -> Option<Claim<'t>> {
     let sink = fields.sink;
     let everywhere = || matrix.axes.iter().map(|axis| vec![true; axis.choices.len()]).collect();
     let meant = match fields.get("where") {
@@ -107,10 +124,13 @@ fn one(fields: &mut Fields<'_>, matrix: &Matrix) -> Option<Claim> {
     let because = fields.maybe("because", text);
     let outside =
         fields.maybe("outside", |sink, node| list(sink, node, "`outside`", assumption).map(|all| (all, node.site)));
-    let supported = fields.not_yet(&["measure", "first", "share", "reach", "frontier"]);
-    let (claims, because, outside) = (claims?, because?, outside?);
+    let of_numbers = figures::KEYS.iter().any(|key| fields.has(key));
+    let figures = figures::figures(fields);
+    let reach = fields.get("reach").map(|entry| &entry.node);
+    let supported = fields.not_yet(&["frontier"]);
+    let (claims, because, outside, figures) = (claims?, because?, outside?, figures?);
     supported?;
-    if claims.is_empty() && outside.is_none() {
+    if claims.is_empty() && outside.is_none() && !of_numbers {
         sink.error(fields.site, "this entry expects nothing");
         return None;
     }
@@ -120,7 +140,7 @@ fn one(fields: &mut Fields<'_>, matrix: &Matrix) -> Option<Claim> {
         sink.error(*site, format!("no claim is made of `{}`: say `because`", property.name()));
         return None;
     }
-    Some(Claim { meant: meant?, claims, because, outside })
+    Some(Claim { meant: meant?, claims, because, outside, figures, reach })
 }
 
 /// Reads `always`, `broken`, `holds` and `free`.

@@ -20,7 +20,7 @@
 //! | one cell: its top level | [`top`], [`lock`], [`clients`], [`steps`] |
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
 //! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`] |
-//! | expectations and the twin rule | [`expect`], [`twin`] |
+//! | expectations and the twin rule | [`expect`], [`figures`], [`twin`] |
 //! | tools: keys, values, mistakes, what to say of unknown words | [`reader`], [`value`], [`error`], [`suggest`] |
 //!
 //! It is not a validator of types alone: names are resolved, and what can never apply is a mistake. It
@@ -31,6 +31,7 @@ mod clients;
 mod error;
 mod expect;
 mod faults;
+mod figures;
 mod inside;
 mod link;
 mod lock;
@@ -120,14 +121,12 @@ fn scenario(sink: &Sink, text: &str, file: &Table, matrix: &Matrix) -> Option<Sc
     let entries = expectations(sink, file, matrix);
     let mut header: Option<Header> = None;
     let mut cells = Vec::new();
-    let mut expected: Vec<Claims> = Vec::new();
+    let mut expected: Vec<Claims<'_>> = Vec::new();
     for number in 0..matrix.cells() {
         sink.enter(Some(number));
         let claims = claims(sink, &entries, &matrix.options(number));
-        if let Some((own, mut cell)) = top::cell(sink, &matrix.file(file, number)) {
+        if let Some((own, mut cell)) = top::cell(sink, &matrix.file(file, number), &claims) {
             cell.params = params(matrix, number);
-            cell.expectations = claims.properties.iter().map(|(name, (claim, _))| (*name, claim.clone())).collect();
-            cell.outside.clone_from(&claims.outside);
             cells.push(cell);
             header.get_or_insert(own);
         }

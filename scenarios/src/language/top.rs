@@ -16,7 +16,9 @@ use spec::LockName;
 
 use super::clients::{Group, clients};
 use super::error::Sink;
+use super::expect::Claims;
 use super::faults::faults;
+use super::figures::{add, reach};
 use super::lock::{lock, resource, ttl};
 use super::nodes::{Names, Roles};
 use super::parameter::NOT_YET;
@@ -26,6 +28,7 @@ use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive, ppm, signed, span, text};
 use super::when::{World, cues};
 use crate::cell::{Cell, Client, Network, NodeRef, NodeSettings, Resource};
+use crate::figure::FigureClaim;
 
 /// What a file says of itself.
 pub(super) struct Header {
@@ -41,9 +44,8 @@ const HORIZON: Duration = Duration::from_secs(60);
 const TTL: Duration = Duration::from_secs(10);
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Reads a whole file as one cell, without its expectations. If it gives `None`, the sink has the
-/// reasons.
-pub(super) fn cell(sink: &Sink, file: &Table) -> Option<(Header, Cell)> {
+/// Reads a whole file as one cell, of which that is expected. If it gives `None`, the sink has the reasons.
+pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(Header, Cell)> {
     fields_of(sink, Site::FILE, file, |fields| {
         let header = header(fields);
         for of_the_file in ["matrix", "expect"] {
@@ -67,6 +69,7 @@ pub(super) fn cell(sink: &Sink, file: &Table) -> Option<(Header, Cell)> {
         let nodes = node_settings(fields, &world);
         let cues = cues(sink, &world, &moments);
         let faults = faults(fields, &world);
+        let figures = figures(sink, claims, &world);
 
         supported?;
         let cell = Cell {
@@ -80,8 +83,9 @@ pub(super) fn cell(sink: &Sink, file: &Table) -> Option<(Header, Cell)> {
             clients: groups.into_iter().map(members).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect(),
             cues,
             faults,
-            expectations: BTreeMap::new(),
-            outside: None,
+            expectations: claims.properties.iter().map(|(name, (claim, _))| (*name, claim.clone())).collect(),
+            figures: figures?,
+            outside: claims.outside.clone(),
         };
         Some((header?, cell))
     })
@@ -95,6 +99,16 @@ fn locks(groups: &[Group]) -> Vec<LockName> {
         _ => None,
     });
     asked.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// What is expected to be some number, milestones last.
+fn figures(sink: &Sink, claims: &Claims<'_>, world: &World) -> Option<Vec<FigureClaim>> {
+    let mut all = claims.figures.clone();
+    let lists: Vec<_> = claims.reach.iter().map(|node| reach(sink, node, world)).collect();
+    for figure in lists.into_iter().collect::<Option<Vec<_>>>()?.iter().flatten() {
+        add(sink, &mut all, figure);
+    }
+    Some(all)
 }
 
 fn header(fields: &mut Fields<'_>) -> Option<Header> {

@@ -12,7 +12,7 @@ use super::matrix::Matrix;
 use crate::cell::Expected;
 
 /// Checks the rule for all cells of a matrix; `claims` has one entry for each.
-pub(super) fn twins(sink: &Sink, matrix: &Matrix, claims: &[Claims]) {
+pub(super) fn twins(sink: &Sink, matrix: &Matrix, claims: &[Claims<'_>]) {
     for property in Property::ALL {
         if claims.iter().any(|cell| is_break(cell.expected(property))) {
             check(sink, matrix, claims, property);
@@ -21,7 +21,7 @@ pub(super) fn twins(sink: &Sink, matrix: &Matrix, claims: &[Claims]) {
     sink.enter(None);
 }
 
-fn check(sink: &Sink, matrix: &Matrix, claims: &[Claims], property: Property) {
+fn check(sink: &Sink, matrix: &Matrix, claims: &[Claims<'_>], property: Property) {
     let lines = Lines::new(matrix);
     // For each axis, for each line of cells along it: whether the property holds anywhere on it.
     let mut holds: Vec<_> = lines.0.iter().map(|_| vec![false; claims.len()]).collect();

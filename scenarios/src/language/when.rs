@@ -185,16 +185,22 @@ fn until(sink: &Sink, node: &Node, when: Option<&When>, world: &World) -> Option
 /// Reads `{ client, point, nth, plus }`.
 fn milestone(sink: &Sink, node: &Node, world: &World) -> Option<Milestone> {
     table(sink, node, "a milestone", |fields| {
-        let client = fields.maybe("client", |sink, node| world.names.client(sink, node));
-        let point = fields.need("point", |sink, node| point(sink, node, world).map(|point| (point, node.site)));
-        let nth = fields.or("nth", 1, times);
+        let place = place(fields, world);
         let plus = fields.or("plus", Duration::ZERO, |sink, node| {
             duration(sink, node).and_then(|plus| in_time(sink, node.site, plus, world))
         });
-        let (client, (point, site)) = (client?, point?);
-        reached(sink, site, client.as_deref(), point, world)?;
-        Some(Milestone { client, point, nth: nth?, plus: plus? })
+        Some(Milestone { plus: plus?, ..place? })
     })
+}
+
+/// Reads `client`, `point` and `nth`: who comes where.
+pub(super) fn place(fields: &mut Fields<'_>, world: &World) -> Option<Milestone> {
+    let client = fields.maybe("client", |sink, node| world.names.client(sink, node));
+    let point = fields.need("point", |sink, node| point(sink, node, world).map(|point| (point, node.site)));
+    let nth = fields.or("nth", 1, times);
+    let (client, (point, site)) = (client?, point?);
+    reached(fields.sink, site, client.as_deref(), point, world)?;
+    Some(Milestone { client, point, nth: nth?, plus: Duration::ZERO })
 }
 
 fn point(sink: &Sink, node: &Node, world: &World) -> Option<Point> {

@@ -195,3 +195,74 @@ fn a_client_that_miscounted_has_been_promised_the_lock_all_the_same() {
     story.at(10).client(1).asks("orders").granted(100);
     assert_eq!(windows(&story, 1), [(ms(10), ms(100))]);
 }
+
+/// The margin in ms.
+fn margin(story: &Story) -> Option<i64> {
+    let margin = story.judged().measures.grant_margin;
+    margin.map(|ns| {
+        assert_eq!(ns % 1_000_000, 0);
+        ns / 1_000_000
+    })
+}
+
+#[test]
+fn the_margin_is_by_how_much_ownership_outlasts_the_promise() {
+    for (lost, expected) in [(130, 30), (100, 0), (60, -40)] {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(lost).server(1).frees();
+        assert_eq!(margin(&story), Some(expected), "lost at {lost}");
+    }
+}
+
+#[test]
+fn the_margin_is_that_of_the_grant_that_has_the_least_and_of_its_last_promise() {
+    let mut story = Story::new();
+    story.at(10).client(1).takes(100);
+    story.at(50).client(1).owned_by(1).renewed(150);
+    story.at(170).server(1).frees();
+    assert_eq!(margin(&story), Some(20));
+    story.at(180).client(2).takes(200);
+    story.at(205).server(1).frees();
+    assert_eq!(margin(&story), Some(5));
+}
+
+#[test]
+fn a_promise_that_was_given_back_in_time_has_no_margin() {
+    let mut story = Story::new();
+    story.at(10).client(1).takes(100);
+    story.at(60).client(1).ended().releasing();
+    story.at(61).server(1).frees();
+    assert_eq!(margin(&story), None);
+    let mut story = Story::new();
+    story.at(10).client(1).takes(100);
+    story.at(50).server(1).frees();
+    story.at(60).client(1).ended().releasing();
+    assert_eq!(margin(&story), Some(-50), "ownership was lost before it was given back");
+}
+
+#[test]
+fn what_outlasts_the_run_is_counted_to_its_end_and_what_has_no_end_not_at_all() {
+    let mut story = Story::new();
+    story.at(10).client(1).takes(9_900);
+    assert_eq!(story.judged().measures.grant_margin, Some(100_000_001), "the run lasts 10 s and an instant");
+    let mut story = Story::new();
+    story.at(10).client(1).takes(20_000);
+    assert_eq!(margin(&story), None, "neither end came to pass");
+    let mut story = Story::new();
+    story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
+    story.at(50).server(1).frees();
+    assert_eq!(margin(&story), None, "there is no lease");
+}
+
+#[test]
+fn only_grants_have_a_margin_and_a_lost_quorum_ends_ownership() {
+    let mut story = Story::new();
+    story.at(10).client(1).asks("orders").granted(100);
+    assert_eq!(margin(&story), None, "no server had made it the owner");
+    let mut story = Story::with_servers(3, 2);
+    story.at(10).client(1).asks("orders").owned_by(1).owned_by(2).granted_counting([1, 2], Some(100));
+    story.at(80).server(1).frees();
+    story.at(120).server(2).frees();
+    assert_eq!(margin(&story), Some(-20));
+}

@@ -5,6 +5,7 @@ mod clients;
 mod examples;
 mod expectations;
 mod faults;
+mod figures;
 mod inside;
 mod links;
 mod matrix;

@@ -1,0 +1,345 @@
+//! What the runs of a cell add up to, held against what the cell expects.
+//!
+//! What is kept does not grow with the number of seeds; see [`series`] for the one exception.
+
+mod series;
+mod wilson;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::Duration;
+use spec::{Assumption, Property, Verdict};
+
+pub use self::series::Series;
+pub use self::wilson::wilson;
+use crate::cell::{Cell, Expected};
+use crate::figure::{Figure, FigureClaim, first_break, instant};
+use crate::report;
+use crate::run::Run;
+
+/// What a cell's runs add up to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// How many seeds were played.
+    pub seeds: u64,
+    /// For each property.
+    pub properties: BTreeMap<Property, PropertyTally>,
+    /// In how many seeds some fault never landed.
+    pub vacuous: u64,
+    /// For each fault, in how many seeds it never landed; those that always did are not listed.
+    pub missed_faults: BTreeMap<String, u64>,
+    /// In how many seeds some property could not be decided.
+    pub inconclusive: u64,
+    /// The longest overlap of promised windows of each seed.
+    pub grant_overlap: Overlaps,
+    /// The longest overlap of beliefs of each seed.
+    pub belief_overlap: Overlaps,
+    /// For each assumption that some broken property rests on, in how many seeds it was not met.
+    pub assumptions_broken: BTreeMap<Assumption, u64>,
+    /// What is expected to be some number, in the order of the cell's claims.
+    pub figures: Vec<FigureTally>,
+    /// How many events there were in all.
+    pub events: u64,
+    /// A fold of all trace hashes, in the order of the seeds.
+    pub hash: u64,
+    /// What is expected but not so, in words. None: all is as expected.
+    pub differences: Vec<String>,
+    /// One of these: the assumptions outside of which it was broken are not those expected.
+    pub outside_differs: Option<String>,
+}
+
+/// One property over the seeds of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PropertyTally {
+    /// In how many seeds it was broken.
+    pub broken: u64,
+    /// In how many of them although the lock had got all that it assumes.
+    pub inside: u64,
+    /// The first of them.
+    pub first_seed: Option<u64>,
+    /// How often it should be.
+    pub expected: Expected,
+    /// Whether that is so.
+    pub as_expected: bool,
+}
+
+/// What is expected to be some number, and what it came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FigureTally {
+    /// What is expected.
+    pub claim: FigureClaim,
+    /// Its values.
+    pub series: Series,
+    /// The statistic of them. A mean is rounded down; of each seed there is none.
+    pub value: Option<i64>,
+    /// Whether it is as expected.
+    pub as_expected: bool,
+}
+
+/// How a cell came out. Broken promises outrank untested ones, and those outrank undecided ones.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Standing {
+    /// All is as expected.
+    AsExpected,
+    /// Some property could not be decided.
+    Inconclusive,
+    /// Some fault never landed: nothing was tried.
+    Vacuous,
+    /// Something is not as expected.
+    Differs,
+}
+
+impl Tally {
+    /// How the cell came out.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        if !self.differences.is_empty() {
+            Standing::Differs
+        } else if self.vacuous > 0 {
+            Standing::Vacuous
+        } else if self.inconclusive > 0 {
+            Standing::Inconclusive
+        } else {
+            Standing::AsExpected
+        }
+    }
+
+    /// The first seed that broke something, and the properties it broke.
+    #[must_use]
+    pub fn first_violation(&self) -> Option<u64> {
+        self.properties.values().filter_map(|property| property.first_seed).min()
+    }
+}
+
+/// How long overlaps were, one figure a seed, in whole milliseconds rounded up.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Overlaps {
+    /// How many seeds had each figure: as many entries as there are different figures.
+    seeds: BTreeMap<u64, u64>,
+    count: u64,
+}
+
+impl Overlaps {
+    fn add(&mut self, overlap: Duration) {
+        let millis = u64::try_from(overlap.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        *self.seeds.entry(millis).or_default() += 1;
+        self.count += 1;
+    }
+
+    /// The longest, in ms rounded up; 0 if there is none.
+    #[must_use]
+    pub fn max_ms(&self) -> u64 {
+        self.seeds.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// The median over the seeds (of an even number, the lower one), in ms rounded up.
+    #[must_use]
+    pub fn median_ms(&self) -> u64 {
+        let middle = self.count.div_ceil(2);
+        let mut below = 0;
+        for (millis, seeds) in &self.seeds {
+            below += seeds;
+            if below >= middle {
+                return *millis;
+            }
+        }
+        0
+    }
+}
+
+/// What is kept of a run until it is counted.
+pub(crate) struct Kept {
+    verdicts: Vec<(Property, Mark)>,
+    landed: Vec<bool>,
+    grant_overlap: Duration,
+    belief_overlap: Duration,
+    /// For each broken property, what the lock had been promised and did not get.
+    outside: Vec<(Property, Vec<Assumption>)>,
+    /// For each of the cell's figures.
+    values: Vec<Option<i64>>,
+    events: u64,
+    pub(crate) hash: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Holds,
+    Broken,
+    Inconclusive,
+    Vacuous,
+}
+
+impl Kept {
+    pub(crate) fn of(cell: &Cell, run: &Run) -> Self {
+        let judgement = &run.judgement;
+        let mark = |verdict: &Verdict| match verdict {
+            Verdict::Holds => Mark::Holds,
+            Verdict::Broken(_) => Mark::Broken,
+            Verdict::Inconclusive(_) => Mark::Inconclusive,
+            Verdict::Vacuous(_) => Mark::Vacuous,
+        };
+        let mut reached = run.reached.iter();
+        let value = |claim: &FigureClaim| match &claim.figure {
+            Figure::Measure(metric, _) => metric.of(judgement, run.counted),
+            Figure::First(property) => first_break(judgement, *property),
+            Figure::Share(_) => None,
+            Figure::Reach(_) => reached.next().copied().flatten().map(instant),
+        };
+        Self {
+            verdicts: judgement.verdicts.iter().map(|(property, verdict)| (*property, mark(verdict))).collect(),
+            landed: run.landed.clone(),
+            grant_overlap: judgement.measures.grant_overlap,
+            belief_overlap: judgement.measures.belief_overlap,
+            outside: judgement.outside.iter().map(|(property, needs)| (*property, needs.clone())).collect(),
+            values: cell.figures.iter().map(value).collect(),
+            events: run.events,
+            hash: run.hash,
+        }
+    }
+}
+
+impl Tally {
+    pub(crate) fn new(cell: &Cell, seeds: u64) -> Self {
+        let property = |property: &Property| {
+            let expected = cell.expectations.get(property).map_or(Expected::Holds, |expectation| expectation.expected);
+            (*property, PropertyTally { broken: 0, inside: 0, first_seed: None, expected, as_expected: false })
+        };
+        Self {
+            seeds,
+            properties: Property::ALL.iter().map(property).collect(),
+            vacuous: 0,
+            missed_faults: BTreeMap::new(),
+            inconclusive: 0,
+            grant_overlap: Overlaps::default(),
+            belief_overlap: Overlaps::default(),
+            assumptions_broken: BTreeMap::new(),
+            figures: cell.figures.iter().map(FigureTally::new).collect(),
+            events: 0,
+            hash: 0,
+            differences: Vec::new(),
+            outside_differs: None,
+        }
+    }
+
+    /// Takes in the run of the next seed.
+    pub(crate) fn add(&mut self, cell: &Cell, seed: u64, run: &Kept) {
+        for (property, mark) in &run.verdicts {
+            if *mark == Mark::Broken
+                && let Some(tally) = self.properties.get_mut(property)
+            {
+                tally.broken += 1;
+                tally.first_seed.get_or_insert(seed);
+            }
+        }
+        let any = |wanted: Mark| run.verdicts.iter().any(|(_, mark)| *mark == wanted);
+        self.inconclusive += u64::from(any(Mark::Inconclusive));
+        self.vacuous += u64::from(run.landed.contains(&false));
+        for (fault, _) in cell.faults.iter().zip(&run.landed).filter(|(_, landed)| !**landed) {
+            *self.missed_faults.entry(fault.name.clone()).or_default() += 1;
+        }
+        self.grant_overlap.add(run.grant_overlap);
+        self.belief_overlap.add(run.belief_overlap);
+        for (property, _) in run.outside.iter().filter(|(_, needs)| needs.is_empty()) {
+            if let Some(tally) = self.properties.get_mut(property) {
+                tally.inside += 1;
+            }
+        }
+        let outside: BTreeSet<Assumption> = run.outside.iter().flat_map(|(_, needs)| needs).copied().collect();
+        for assumption in outside {
+            *self.assumptions_broken.entry(assumption).or_default() += 1;
+        }
+        for (figure, value) in self.figures.iter_mut().zip(&run.values) {
+            figure.series.add(&figure.claim, seed, *value);
+        }
+        self.events += run.events;
+    }
+
+    /// Holds what came out against what is expected.
+    pub(crate) fn compare(&mut self, cell: &Cell) {
+        let seeds = self.seeds;
+        for (property, tally) in &mut self.properties {
+            tally.as_expected = match tally.expected {
+                Expected::Always => tally.broken == seeds,
+                Expected::Broken => tally.broken > 0,
+                Expected::Holds => tally.broken == 0,
+                Expected::Free => true,
+            };
+            if !tally.as_expected {
+                let (name, broken) = (property.name(), tally.broken);
+                let expected = match tally.expected {
+                    Expected::Always => "broken in every one",
+                    Expected::Broken => "broken in at least one",
+                    Expected::Holds | Expected::Free => "holding in every one",
+                };
+                self.differences.push(format!("{name} broken in {broken} of {seeds} seeds, expected {expected}"));
+            }
+        }
+        for figure in &mut self.figures {
+            figure.compare(&self.properties, seeds);
+        }
+        let off = self.figures.iter().filter(|figure| !figure.as_expected);
+        let off: Vec<_> = off
+            .map(|figure| reports::figure::sentence(&figure.claim.figure.path(), &report::figure(figure, self)))
+            .collect();
+        self.differences.extend(off);
+        if let Some(expected) = &cell.outside {
+            self.compare_outside(expected);
+        }
+    }
+
+    fn compare_outside(&mut self, expected: &[Assumption]) {
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        let found: Vec<Assumption> = self.assumptions_broken.keys().copied().collect();
+        // An excuse that some seeds have does not excuse the others.
+        let mixed = self.properties.iter().find(|(_, tally)| 0 < tally.inside && tally.inside < tally.broken);
+        let difference = if found != expected {
+            let names = |all: &[Assumption]| all.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ");
+            format!("outside [{}], expected outside [{}]", names(&found), names(&expected))
+        } else if let Some((property, PropertyTally { broken, inside, .. })) = mixed {
+            let (name, outside) = (property.name(), broken - inside);
+            format!("{name} broken outside the lock's assumptions in {outside} seeds, but inside in {inside} more")
+        } else {
+            return;
+        };
+        self.outside_differs = Some(difference.clone());
+        self.differences.push(difference);
+    }
+}
+
+impl FigureTally {
+    fn new(claim: &FigureClaim) -> Self {
+        Self { claim: claim.clone(), series: Series::new(), value: None, as_expected: false }
+    }
+
+    /// Holds it against what is expected, when all seeds are in.
+    fn compare(&mut self, properties: &BTreeMap<Property, PropertyTally>, seeds: u64) {
+        (self.value, self.as_expected) = match &self.claim.figure {
+            // The share of the seeds is the mean of what is a million where it is broken, and nothing elsewhere.
+            Figure::Share(property) => {
+                let broken = properties.get(property).map_or(0, |tally| tally.broken);
+                let millionths = i128::from(broken) * MILLION;
+                let share = i64::try_from(millionths / i128::from(seeds)).unwrap_or(i64::MAX);
+                (Some(share), self.claim.wanted.admits_mean(millionths, seeds))
+            }
+            _ => {
+                let value = self.series.value(self.claim.figure.statistic());
+                (value, self.series.is_as_wanted(&self.claim, value))
+            }
+        };
+    }
+
+    /// The one seed that shows what it came to, if one does.
+    #[must_use]
+    pub fn witness(&self) -> Option<u64> {
+        match self.claim.figure {
+            Figure::Share(_) => None,
+            _ => self.series.witness(self.claim.figure.statistic()),
+        }
+    }
+}
+
+const MILLION: i128 = 1_000_000;
+
+#[cfg(test)]
+mod tests;
