@@ -18,10 +18,10 @@ pub mod exit;
 mod trial;
 
 pub use host::{Calls, Connection, Duration, Host, MonoTime, Purpose, Server, first};
-pub use models::guard::{Check, Guard, Ruling};
+pub use models::guard::{Check, Guard, Ruling, Seen};
 pub use models::recipe::{Acquired, Lease, LockHost, Recipe, Release, Renewal};
 pub use models::redis::{self, RedisHost};
-pub use models::resource::Op;
+pub use models::resource::{Action, Op};
 pub use scenarios::{Bench, LabHost};
 pub use spec::{Authorities, LockName, Property, Token};
 pub use trial::{CellVerdict, Trial, TrialError, TrialVerdict};

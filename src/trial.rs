@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use models::guard::Ruling;
+use models::guard::{Ruling, Seen};
 use models::recipe::Recipe;
 use models::resource::Op;
 use scenarios::catalogue::{self, UnknownScenario};
 use scenarios::language::{LoadErrors, load};
 use scenarios::{Bench, Cell, Contender, LabHost, Player, Progress, Scenario, Tally, sweep};
-use spec::{Property, Token};
+use spec::Property;
 
 /// A scenario, about to be played.
 pub struct Trial {
@@ -20,7 +20,7 @@ pub struct Trial {
     seeds: Option<Range<u64>>,
 }
 
-type OwnCheck = dyn Fn(&Op, Option<Token>) -> Ruling + Send + Sync;
+type OwnCheck = dyn Fn(&Op, Seen) -> Ruling + Send + Sync;
 
 impl std::fmt::Debug for Trial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -99,7 +99,7 @@ impl Trial {
 
     /// Plays against a resource with a check of one's own in place of the scenario's.
     #[must_use]
-    pub fn check(self, check: impl Fn(&Op, Option<Token>) -> Ruling + Send + Sync + 'static) -> Self {
+    pub fn check(self, check: impl Fn(&Op, Seen) -> Ruling + Send + Sync + 'static) -> Self {
         Self { check: Some(Arc::new(check)), ..self }
     }
 
@@ -111,7 +111,7 @@ impl Trial {
         let play = |cell: Cell| {
             let mut contender = self.own.clone().unwrap_or_else(|| Contender::built_in(&cell.lock));
             if let Some(check) = self.check.clone() {
-                contender = contender.with_check(move |op, barrier| check(op, barrier));
+                contender = contender.with_check(move |op, seen| check(op, seen));
             }
             let tally = sweep(&cell, &contender, seeds.clone(), &progress).expect("nobody stops it");
             CellVerdict { cell, contender, tally }

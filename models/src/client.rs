@@ -34,8 +34,8 @@ use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 
 use crate::link::Link;
 use crate::recipe::{LockHost, Recipe};
-use crate::resource::{Op, OpReply, ResourceHost};
-use crate::script::{Handle, Rounds, Script, Step, points};
+use crate::resource::{Action, Op, OpReply, ResourceHost, Work};
+use crate::script::{Handle, Rounds, Script, Step, Use, points};
 use claims::Claims;
 use section::Section;
 
@@ -90,13 +90,15 @@ struct Round<'a, H: ResourceHost, L: Recipe<H>> {
     claims: Claims<H, L>,
     /// How many operations were sent outside any attempt.
     unclaimed: u32,
+    /// What they show the resource.
+    unclaimed_token: Option<Token>,
     /// The version of each object as it was last read, or made by a write based on one that was.
     versions: BTreeMap<ObjectName, Version>,
 }
 
 impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     const fn new(client: &'a Client<H, L>) -> Self {
-        Self { client, claims: Claims::NONE, unclaimed: 0, versions: BTreeMap::new() }
+        Self { client, claims: Claims::NONE, unclaimed: 0, unclaimed_token: None, versions: BTreeMap::new() }
     }
 
     async fn play(mut self) {
@@ -133,8 +135,9 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
             Step::Check => self.check().await,
             Step::Extend { handle, by } => self.extend(*handle, *by).await,
             Step::Release { handle } => self.release(*handle).await,
-            Step::Read { object } => self.read(object).await,
-            Step::Write { object } => self.write(object).await,
+            Step::Read(about) => self.read(about).await,
+            Step::Write(about) => self.write(about).await,
+            Step::Mark(about) => self.mark(about).await,
             Step::Sleep(span) => {
                 host.sleep(span.sample(|| host.random(Purpose::Workload))).await;
                 Ok(())
@@ -201,23 +204,42 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         if section.release(&self.client.host, &self.client.recipe).await { Ok(()) } else { Err(Over) }
     }
 
-    async fn read(&mut self, object: &ObjectName) -> Result<(), Over> {
-        let op = self.begin_operation(points::ABOUT_TO_READ).await?;
-        let version = self.ask(Op::Read { op, object: *object, token: self.token() }).await?;
-        self.versions.insert(*object, version);
+    async fn read(&mut self, about: &Use) -> Result<(), Over> {
+        let reply = self.operate(about, points::ABOUT_TO_READ, Action::Read).await?;
+        if let OpReply::Version(version) = reply {
+            self.versions.insert(about.object, version);
+        }
         self.client.host.point(points::READ_DONE).await;
         Ok(())
     }
 
-    async fn write(&mut self, object: &ObjectName) -> Result<(), Over> {
-        let op = self.begin_operation(points::ABOUT_TO_WRITE).await?;
-        let based_on = self.versions.get(object).copied();
-        let version = self.ask(Op::Write { op, object: *object, token: self.token(), based_on }).await?;
+    async fn write(&mut self, about: &Use) -> Result<(), Over> {
+        let based_on = self.versions.get(&about.object).copied();
+        let reply = self.operate(about, points::ABOUT_TO_WRITE, Action::Write { based_on }).await?;
         // A client that had read the object knows what its own write made of it; a blind one does not.
-        if based_on.is_some() {
-            self.versions.insert(*object, version);
+        if let (Some(_), OpReply::Version(version)) = (based_on, reply) {
+            self.versions.insert(about.object, version);
         }
         Ok(())
+    }
+
+    async fn mark(&mut self, about: &Use) -> Result<(), Over> {
+        let host = &self.client.host;
+        self.token().get_or_insert_with(|| Token(host.random(Purpose::Workload)));
+        self.operate(about, points::ABOUT_TO_MARK, Action::Mark).await.map(drop)
+    }
+
+    /// Checks, passes the milestone, asks the resource, and waits for its answer.
+    async fn operate(&mut self, about: &Use, about_to: Point, action: Action) -> Result<OpReply, Over> {
+        let host = &self.client.host;
+        let id = self.begin_operation(about_to).await?;
+        let takes = Work::of(about.takes.sample(|| host.random(Purpose::Workload)));
+        let token = *self.token();
+        let op = Op { id, object: about.object, token, takes, action };
+        match self.client.resource.call(host, op).await {
+            Ok(OpReply::Refused) | Err(_) => Err(Over),
+            Ok(reply) => Ok(reply),
+        }
     }
 
     /// The last check before an operation. `about_to` lies after it and before the send. What takes
@@ -242,15 +264,12 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         Ok(op)
     }
 
-    async fn ask(&self, op: Op) -> Result<Version, Over> {
-        match self.client.resource.call(&self.client.host, op).await {
-            Ok(OpReply::Version(version)) => Ok(version),
-            Ok(OpReply::Refused) | Err(_) => Err(Over),
+    /// What it shows the resource.
+    fn token(&mut self) -> &mut Option<Token> {
+        match self.claims.current_mut() {
+            Some(claim) => &mut claim.token,
+            None => &mut self.unclaimed_token,
         }
-    }
-
-    fn token(&self) -> Option<Token> {
-        self.claims.current().and_then(|claim| claim.token)
     }
 
     /// To the first deadline of what is held, which a renewal may move in the meantime.

@@ -34,7 +34,7 @@ impl Domain for Locks {
 
     fn left(message: &Message, attempt: AttemptId) -> Option<Note> {
         match message {
-            Message::Op(op) => Some(Note::Left { attempt, op: op.id() }),
+            Message::Op(op) => Some(Note::Left { attempt, op: op.id }),
             _ => None,
         }
     }

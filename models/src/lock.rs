@@ -82,7 +82,7 @@ pub const LOCKS: &[LockFacts] = &[LockFacts {
 }];
 
 /// The requests of the guarded resource, by the names that faults use.
-pub const RESOURCE_OPERATIONS: &[Operation] = &[Operation("read"), Operation("write")];
+pub const RESOURCE_OPERATIONS: &[Operation] = &[Operation("read"), Operation("write"), Operation("mark")];
 
 impl Lock {
     /// What the loader must know of it.

@@ -1,21 +1,27 @@
 //! The guarded resource: named objects, each a cell with a version, that clients read and overwrite.
 //!
 //! It is what a lock is for. Nothing about it knows of locks: it sees operations, some of which carry
-//! a token, and its [check](crate::guard) accepts or refuses. A check and what follows from it are one
-//! step, and the barrier (the highest token seen) is kept with each object, on the disk, beside its
-//! version: it is durable before the answer leaves.
+//! a token, and its [check](crate::guard) accepts or refuses. Objects are on the disk before the answer
+//! leaves, and so is the barrier beside them, unless the resource is told to keep it in memory.
 //!
-//! Not modelled: several replicas, a check apart from the act, a barrier that is forgotten in a crash,
-//! and the content of objects: a version stands for it.
+//! An operation may take the resource some time, on its monotonic clock: the work is the process's own, stands
+//! still with it and is lost with it. Others are served in between. An atomic resource checks and acts in one
+//! step at the end of that time; one that checks at the beginning carries out what its check had allowed,
+//! whatever the others have done since. That is how code with a check in one statement and the write in another
+//! behaves.
+//!
+//! Not modelled: several replicas, and the content of objects: a version stands for it.
+
+mod op;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use host::{Calls, Context, Never, Operation, Origin, Request, Service, digest_enum};
-use spec::{Note, ObjectName, OpId, Token, Version};
+use host::{AttemptId, Calls, Context, Deadline, Origin, Service, TimerId};
+use spec::{Note, ObjectName, Token, Version};
 
-use crate::domain::{Locks, Message, Record, With};
-use crate::guard::{Check, Guard, Ruling};
+pub use self::op::{Action, Op, OpReply, Work};
+use crate::domain::{Locks, Message, Record};
+use crate::guard::{Act, Check, Guard, Manner, Max, Reach, Ruling, Seen};
 use crate::recipe::LockHost;
 
 /// A process that can reach the guarded resource.
@@ -23,190 +29,182 @@ pub trait ResourceHost: LockHost + Calls<Op> {}
 
 impl<H: LockHost + Calls<Op>> ResourceHost for H {}
 
-/// A request to the resource.
+/// The resource's disk: one thing that has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Op {
-    /// Tell an object's version.
-    Read {
-        /// Which of its attempt's operations it is.
-        op: OpId,
-        /// Which object.
-        object: ObjectName,
-        /// The client's token, if its lock gave one.
-        token: Option<Token>,
-    },
-    /// Overwrite an object.
-    Write {
-        /// Which of its attempt's operations it is.
-        op: OpId,
-        /// Which object.
-        object: ObjectName,
-        /// The client's token, if its lock gave one.
-        token: Option<Token>,
-        /// The version that the client had read; `None`: none.
-        based_on: Option<Version>,
-    },
+pub enum Stored {
+    /// An object has a new version.
+    Version(ObjectName, Version),
+    /// A token was recorded.
+    Barrier(Place, Token),
 }
 
-/// What the resource answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpReply {
-    /// Done. For a read, the version it saw; for a write, the version it made.
-    Version(Version),
-    /// The check said no.
-    Refused,
-}
-
-impl Request for Op {
-    type Reply = OpReply;
-    type Push = Never;
-}
-
-impl Op {
-    /// Which of its attempt's operations it is.
-    #[must_use]
-    pub const fn id(&self) -> OpId {
-        match self {
-            Self::Read { op, .. } | Self::Write { op, .. } => *op,
-        }
-    }
-
-    /// The object it is about.
-    #[must_use]
-    pub const fn object(&self) -> &ObjectName {
-        match self {
-            Self::Read { object, .. } | Self::Write { object, .. } => object,
-        }
-    }
-
-    /// The token it carries.
-    #[must_use]
-    pub const fn token(&self) -> Option<Token> {
-        match self {
-            Self::Read { token, .. } | Self::Write { token, .. } => *token,
-        }
-    }
-
-    /// The name by which faults know it.
-    #[must_use]
-    pub const fn operation(&self) -> Operation {
-        match self {
-            Self::Read { .. } => Operation("read"),
-            Self::Write { .. } => Operation("write"),
-        }
-    }
-}
-
-digest_enum!(Op { 1 => Read { op, object, token }, 2 => Write { op, object, token, based_on } });
-digest_enum!(OpReply { 1 => Version(version), 2 => Refused });
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read { object, token, .. } => write!(f, "READ {object}{}", With(*token)),
-            Self::Write { object, token, based_on: Some(version), .. } => {
-                write!(f, "WRITE {object} based on v{}{}", version.0, With(*token))
-            }
-            Self::Write { object, token, based_on: None, .. } => write!(f, "WRITE {object} blind{}", With(*token)),
-        }
-    }
-}
-
-impl fmt::Display for OpReply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version(version) => write!(f, "v{}", version.0),
-            Self::Refused => f.write_str("refused"),
-        }
-    }
-}
-
-/// The resource, as it is written to the disk: one object's new state.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stored {
-    object: ObjectName,
-    state: State,
-}
-
-/// One object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct State {
-    version: Version,
-    /// The highest token seen, if the check keeps one.
-    barrier: Option<Token>,
-}
-
-impl State {
-    const FIRST: Self = Self { version: Version(0), barrier: None };
+/// What a barrier is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// All objects.
+    Everywhere,
+    /// That object.
+    Object(ObjectName),
 }
 
 /// The resource's state machine, with its check.
 #[derive(Debug)]
 pub struct Resource<C = Guard> {
     check: C,
-    objects: BTreeMap<ObjectName, State>,
+    manner: Manner,
+    versions: BTreeMap<ObjectName, Version>,
+    barriers: BTreeMap<Place, Token>,
+    /// What it works on, by the timer of its end.
+    at_work: BTreeMap<TimerId, Job>,
+    next_timer: TimerId,
+}
+
+/// An operation that takes time.
+#[derive(Debug)]
+struct Job {
+    from: Origin,
+    attempt: Option<AttemptId>,
+    op: Op,
+    /// What the check has said already.
+    allowed: Option<Allowed>,
+}
+
+/// What the check let pass.
+#[derive(Clone, Copy, Debug)]
+struct Allowed {
+    /// The token to record, if it is another than before.
+    record: Option<Token>,
 }
 
 impl<C: Check> Resource<C> {
     /// A resource in which every object has version 0.
     #[must_use]
-    pub const fn new(check: C) -> Self {
-        Self { check, objects: BTreeMap::new() }
+    pub const fn new(check: C, manner: Manner) -> Self {
+        Self {
+            check,
+            manner,
+            versions: BTreeMap::new(),
+            barriers: BTreeMap::new(),
+            at_work: BTreeMap::new(),
+            next_timer: TimerId(0),
+        }
     }
 }
 
 impl<C: Check> Service<Locks> for Resource<C> {
     fn on_start(&mut self, cx: &mut Context<Locks>) {
-        self.objects.clear();
         for record in cx.disk.records() {
-            let Record::Stored(Stored { object, state }) = record;
-            self.objects.insert(*object, *state);
+            let Record::Stored(stored) = record;
+            match stored {
+                Stored::Version(object, version) => _ = self.versions.insert(*object, *version),
+                Stored::Barrier(place, token) => _ = self.barriers.insert(*place, *token),
+            }
         }
     }
 
     fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
         let Message::Op(op) = message else { panic!("not an operation on the resource: {message:?}") };
-        let before = self.objects.get(op.object()).copied().unwrap_or(State::FIRST);
-        let reply = match self.check.judge(&op, before.barrier) {
-            Ruling::Refuse => {
-                cx.note(Note::Refused { attempt: cx.attempt, op: op.id(), object: *op.object() });
-                OpReply::Refused
-            }
-            Ruling::Accept { barrier } => {
-                let after = State { version: version_after(&op, before.version), barrier };
-                if after != before {
-                    self.store(cx, op.object(), after);
+        if op.takes == Work::NONE {
+            self.finish(cx, from, &op, None);
+            return;
+        }
+        let allowed = match self.manner.act {
+            Act::Atomic => None,
+            Act::CheckThenAct | Act::RecordThenAct => {
+                let Some(mut allowed) = self.check(cx, from, &op) else { return };
+                if self.manner.act == Act::RecordThenAct {
+                    self.record(cx, op.object, allowed.record.take());
+                    sync(cx);
                 }
-                cx.note(accepted(&op, before.version, cx));
-                OpReply::Version(after.version)
+                cx.note(Note::Passed { attempt: cx.attempt, op: op.id, object: op.object });
+                Some(allowed)
             }
         };
-        cx.reply(from, reply);
+        self.begin(cx, Job { from, attempt: cx.attempt, op, allowed });
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<Locks>, timer: TimerId) {
+        let Job { from, attempt, op, allowed } = self.at_work.remove(&timer).expect("a timer is set for some work");
+        cx.attempt = attempt;
+        self.finish(cx, from, &op, allowed);
+    }
+}
+
+impl<C: Check> Resource<C> {
+    /// Checks, unless that is done, and acts.
+    fn finish(&mut self, cx: &mut Context<Locks>, from: Origin, op: &Op, allowed: Option<Allowed>) {
+        if let Some(allowed) = allowed.or_else(|| self.check(cx, from, op)) {
+            self.act(cx, from, op, allowed);
+            sync(cx);
+        }
+    }
+
+    /// Asks the check, and tells whoever it refuses.
+    fn check(&self, cx: &mut Context<Locks>, from: Origin, op: &Op) -> Option<Allowed> {
+        let barrier = self.barriers.get(&self.place(op.object)).copied();
+        match self.check.judge(op, Seen { version: self.version(op.object), barrier }) {
+            Ruling::Accept { barrier: after } => Some(Allowed { record: after.filter(|_| after != barrier) }),
+            Ruling::Refuse => {
+                cx.note(Note::Refused { attempt: cx.attempt, op: op.id, object: op.object });
+                cx.reply(from, OpReply::Refused);
+                None
+            }
+        }
     }
 }
 
 impl<C> Resource<C> {
-    /// The new state is on the disk before anybody hears of it.
-    fn store(&mut self, cx: &mut Context<Locks>, object: &ObjectName, state: State) {
-        cx.disk.append(Record::Stored(Stored { object: *object, state }));
+    fn begin(&mut self, cx: &mut Context<Locks>, job: Job) {
+        let timer = self.next_timer;
+        self.next_timer.0 += 1;
+        cx.set_timer(timer, Deadline::Mono(cx.mono + job.op.takes.length()));
+        self.at_work.insert(timer, job);
+    }
+
+    /// Carries out what is allowed.
+    fn act(&mut self, cx: &mut Context<Locks>, from: Origin, op: &Op, allowed: Allowed) {
+        let (attempt, id, object) = (cx.attempt, op.id, op.object);
+        let before = self.version(object);
+        self.record(cx, object, allowed.record);
+        let (note, reply) = match op.action {
+            Action::Read => (Note::Read { attempt, op: id, object, version: before }, OpReply::Version(before)),
+            Action::Write { based_on } => {
+                let after = Version(before.0 + 1);
+                self.versions.insert(object, after);
+                cx.disk.append(Record::Stored(Stored::Version(object, after)));
+                (Note::Wrote { attempt, op: id, object, based_on, replaced: before }, OpReply::Version(after))
+            }
+            Action::Mark => (Note::Marked { attempt, op: id, object }, OpReply::Done),
+        };
+        cx.note(note);
+        cx.reply(from, reply);
+    }
+
+    fn record(&mut self, cx: &mut Context<Locks>, object: ObjectName, token: Option<Token>) {
+        let Some(token) = token else { return };
+        let place = self.place(object);
+        self.barriers.insert(place, token);
+        if self.manner.max == Max::Durable {
+            cx.disk.append(Record::Stored(Stored::Barrier(place, token)));
+        }
+    }
+
+    fn version(&self, object: ObjectName) -> Version {
+        self.versions.get(&object).copied().unwrap_or(Version(0))
+    }
+
+    const fn place(&self, object: ObjectName) -> Place {
+        match self.manner.barrier {
+            Reach::PerObject => Place::Object(object),
+            Reach::Whole => Place::Everywhere,
+        }
+    }
+}
+
+/// What a step has changed is on the disk before anybody hears of it, all of it or nothing.
+fn sync(cx: &mut Context<Locks>) {
+    if cx.disk.unsynced() > 0 {
         cx.disk.sync();
-        self.objects.insert(*object, state);
-    }
-}
-
-const fn version_after(op: &Op, before: Version) -> Version {
-    match op {
-        Op::Read { .. } => before,
-        Op::Write { .. } => Version(before.0 + 1),
-    }
-}
-
-/// What the history is told of an accepted operation. `cx` tells on whose behalf; nothing else knows.
-fn accepted(op: &Op, before: Version, cx: &Context<Locks>) -> Note {
-    let attempt = cx.attempt;
-    match op.clone() {
-        Op::Read { op, object, .. } => Note::Read { attempt, op, object, version: before },
-        Op::Write { op, object, based_on, .. } => Note::Wrote { attempt, op, object, based_on, replaced: before },
     }
 }
 

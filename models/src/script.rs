@@ -75,16 +75,13 @@ pub enum Step {
         /// Which one.
         handle: Handle,
     },
-    /// Read the guarded object.
-    Read {
-        /// Its name.
-        object: ObjectName,
-    },
-    /// Write the guarded object, based on the version that was last read (or blindly, if none was).
-    Write {
-        /// Its name.
-        object: ObjectName,
-    },
+    /// Read a guarded object.
+    Read(Use),
+    /// Write a guarded object, based on the version that was last read (or blindly, if none was).
+    Write(Use),
+    /// Record one's token at a guarded object. A client whose lock gave it none makes one up: a number that
+    /// nobody else has, and that says nothing of order.
+    Mark(Use),
     /// Do something that takes a while.
     Sleep(Span),
     /// Wait for an instant of the run or for another client's milestone.
@@ -100,7 +97,36 @@ pub enum Step {
     },
 }
 
+/// An operation on a guarded object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Use {
+    /// The object's name.
+    pub object: ObjectName,
+    /// How long the resource works on it.
+    pub takes: Span,
+}
+
+impl Use {
+    /// What takes the resource no time.
+    pub const NO_TIME: Span = Span::Fixed(Duration::ZERO);
+
+    /// An operation that takes the resource no time.
+    #[must_use]
+    pub const fn of(object: ObjectName) -> Self {
+        Self { object, takes: Self::NO_TIME }
+    }
+}
+
 impl Step {
+    /// What it does at the guarded resource, if it is an operation on an object.
+    #[must_use]
+    pub const fn operation(&self) -> Option<&Use> {
+        match self {
+            Self::Read(about) | Self::Write(about) | Self::Mark(about) => Some(about),
+            _ => None,
+        }
+    }
+
     /// The step itself, and all that it repeats.
     pub fn all(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
         let repeated = match self {

@@ -19,7 +19,7 @@ use host::{
 use spec::Note;
 
 use crate::domain::{Locks, Message};
-use crate::guard::Guard;
+use crate::guard::{Guard, Manner};
 use crate::redis::{Command, Redis};
 use crate::resource::{Op, Resource};
 
@@ -76,7 +76,7 @@ impl Bench {
         Self(Rc::new(World {
             now: Cell::default(),
             wake: Cell::default(),
-            services: RefCell::new([Box::new(Redis::default()), Box::new(Resource::new(guard))]),
+            services: RefCell::new([Box::new(Redis::default()), Box::new(Resource::new(guard, Manner::default()))]),
             attempts: Cell::default(),
             interrupts: Cell::default(),
             draws: Cell::default(),

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use host::{Cue, Duration, Name, Operation, Part, Point, Ppm, Shortage, Span};
-use models::guard::Guard;
+use models::guard::{Guard, Manner};
 use models::lock::Lock;
 use models::script::Script;
 pub use sim::{Direction, Held};
-use spec::{Assumption, Property};
+use spec::{Assumption, ObjectName, Property};
 
 use crate::figure::FigureClaim;
 
@@ -103,6 +103,10 @@ pub struct NodeSettings {
 pub struct Resource {
     /// Its check.
     pub guard: Guard,
+    /// How the check is applied.
+    pub manner: Manner,
+    /// The objects that it has. `None`: those that the scripts name.
+    pub objects: Option<Vec<ObjectName>>,
 }
 
 /// A client.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use host::{Duration, Server};
-use models::guard::{Check, Ruling};
+use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
 use models::recipe::Recipe;
 use models::redis::{Command, SingleRedis};
@@ -14,7 +14,6 @@ use models::resource::Op;
 use models::script::Script;
 use models::{Locks, play};
 use sim::SimHost;
-use spec::Token;
 
 use crate::kernel::{LocksHost, Program};
 
@@ -44,11 +43,11 @@ pub struct Contender {
 #[derive(Clone)]
 pub(crate) struct OwnCheck(Arc<Judges>);
 
-type Judges = dyn Fn(&Op, Option<Token>) -> Ruling + Send + Sync;
+type Judges = dyn Fn(&Op, Seen) -> Ruling + Send + Sync;
 
 impl Check for OwnCheck {
-    fn judge(&self, op: &Op, barrier: Option<Token>) -> Ruling {
-        (self.0)(op, barrier)
+    fn judge(&self, op: &Op, seen: Seen) -> Ruling {
+        (self.0)(op, seen)
     }
 }
 
@@ -79,7 +78,7 @@ impl Contender {
 
     /// The same, against a resource that decides by `check` instead of what the scenario says.
     #[must_use]
-    pub fn with_check(self, check: impl Fn(&Op, Option<Token>) -> Ruling + Send + Sync + 'static) -> Self {
+    pub fn with_check(self, check: impl Fn(&Op, Seen) -> Ruling + Send + Sync + 'static) -> Self {
         Self { check: Some(OwnCheck(Arc::new(check))), ..self }
     }
 

@@ -14,11 +14,13 @@
 //! | [`tally`] | what a cell's runs add up to, held against what it expects |
 //! | [`report`] | what the reports are written from |
 //! | `rules` | what runs are judged by |
+//! | `fencing` | what the guarded resource protects by itself |
 //! | `landed` | whether a fault hit something in use |
 
 pub mod catalogue;
 pub mod cell;
 pub mod contender;
+mod fencing;
 pub mod figure;
 pub mod kernel;
 mod landed;

@@ -1,22 +1,21 @@
 //! What a cell's runs are judged by: the promises of its lock, as this world's clients use it.
 
-use std::collections::BTreeSet;
-
 use host::{Duration, Ppm};
+use models::guard::Guard;
 use models::script::Step;
-use spec::{Assumption, ObjectName, Property, Rules};
+use spec::{Assumption, Property, Rules};
 
 use crate::cell::Cell;
 use crate::contender::Contender;
+use crate::fencing::{keeps_order, keeps_updates};
 use crate::world::Nodes;
 
 /// The rules for one cell, played by that lock.
 pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules {
     let policies = nodes.clients().zip(&cell.clients).map(|(node, client)| (node, client.script.policy)).collect();
-    let compares_all = compares_all(cell);
     // What a check of a user's own does, nobody knows.
-    let is_fenced = compares_all && contender.check().is_none();
-    let needs = |property: &Property| (*property, needs(cell, *property, is_fenced));
+    let is_own = contender.check().is_some();
+    let needs = |property: &Property| (*property, needs(cell, *property, is_own));
     Rules {
         quorum: 1,
         policies,
@@ -25,24 +24,31 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         // The longest lease has the least allowance in proportion.
         rate_allowance: leases(cell).map(|ttl| cell.lock.rate_allowance(ttl)).min().unwrap_or(Ppm::ZERO),
         authorities: nodes.all_servers().collect(),
-        resource_checks_tokens: compares_all,
+        resource_checks_tokens: checks_tokens(cell),
     }
 }
 
-fn needs(cell: &Cell, property: Property, is_fenced: bool) -> Vec<Assumption> {
-    let needs = if is_fenced { cell.lock.needs_behind_fence(property) } else { cell.lock.needs(property) };
-    needs.to_vec()
+/// What a property rests on in this cell: for some, the resource's check has a part in it.
+fn needs(cell: &Cell, property: Property, is_own: bool) -> Vec<Assumption> {
+    let of_lock = |property| cell.lock.needs(property).to_vec();
+    match (property, cell.resource.guard) {
+        (_, _) if is_own => of_lock(property),
+        (Property::EffectOrder, _) if keeps_order(cell) => cell.lock.needs_behind_fence(property).to_vec(),
+        (Property::NoLostUpdate, _) if keeps_updates(cell) => cell.lock.needs_behind_fence(property).to_vec(),
+        // It refuses what no token can help: it does not do what the lock is promised of a check.
+        (Property::RightfulAccepted, Guard::FenceLe) => {
+            of_lock(property).into_iter().chain([Assumption::ResourceChecksTokens]).collect()
+        }
+        // Whoever acts out of turn takes the mark, or the version, from under the rightful holder.
+        (Property::RightfulAccepted, Guard::Unique | Guard::Version) => of_lock(Property::EffectOrder),
+        _ => of_lock(property),
+    }
 }
 
-/// Whether the resource compares tokens on all that the lock protects. It keeps a barrier for each object:
-/// of two objects, the newer holder may not have come to the second when the older one does.
-fn compares_all(cell: &Cell) -> bool {
-    let object = |step: &Step| match step {
-        Step::Read { object } | Step::Write { object } => Some(*object),
-        _ => None,
-    };
-    let objects: BTreeSet<ObjectName> = steps(cell).filter_map(object).collect();
-    cell.resource.guard.checks_tokens() && objects.len() <= 1
+/// Whether the resource does what a lock is promised of it: of two holders it lets pass the newer, and after
+/// that nothing of the older.
+fn checks_tokens(cell: &Cell) -> bool {
+    keeps_order(cell) && cell.resource.guard != Guard::FenceLe
 }
 
 /// Every length of a lease that a lock server may be given.
@@ -65,8 +71,10 @@ mod tests {
     use crate::language::load;
     use crate::world::World;
 
+    const HEAD: &str = "name = \"rules\"\ntitle = \"rules\"\nsource = \"own\"\nlock = \"redis\"\n";
+
     fn of(text: &str) -> Rules {
-        let text = format!("name = \"rules\"\ntitle = \"rules\"\nsource = \"own\"\nlock = \"redis\"\n{text}");
+        let text = format!("{HEAD}{text}");
         let scenario = load("rules.toml", &text, &[]).expect("it is a scenario");
         let contender = Contender::built_in(&scenario.cells[0].lock);
         World::of(&scenario.cells[0], &contender).rules
@@ -92,14 +100,49 @@ mod tests {
     }
 
     #[test]
-    fn behind_one_barrier_the_effects_rest_on_the_tokens_alone() {
+    fn what_the_check_keeps_rests_on_the_tokens_alone() {
         let needs = |resource: &str, steps: &str| {
             let rules = of(&format!("resource = \"{resource}\"\n{}", client(steps)));
             assert_eq!(rules.needs[&Property::BeliefExclusion].len(), 4);
-            (rules.needs[&Property::EffectOrder].len(), rules.resource_checks_tokens)
+            let counts = [Property::EffectOrder, Property::NoLostUpdate].map(|property| rules.needs[&property].len());
+            (counts, rules.resource_checks_tokens)
         };
-        let (one, two) = ("\"read\", \"write\"", "{ read = \"x\" }, { write = \"y\" }");
-        assert_eq!([needs("open", one), needs("fence_rw", one)], [(5, false), (0, true)]);
-        assert_eq!(needs("fence_rw", two), (5, false), "a barrier for each object does not see both");
+        let (one, two, blind) = ("\"read\", \"write\"", "{ read = \"x\" }, { write = \"y\" }", "\"write\"");
+        assert_eq!(needs("open", one), ([5, 5], false));
+        assert_eq!(needs("fence_rw", one), ([0, 0], true));
+        assert_eq!(needs("fence_rw", two), ([5, 0], false), "a barrier for each object does not see both");
+        assert_eq!(needs("version", one), ([5, 0], false), "it knows no order");
+        assert_eq!(needs("fence_w", one), ([5, 5], false), "nobody looks at the read");
+        assert_eq!(needs("fence_w", blind), ([0, 5], true));
+    }
+
+    #[test]
+    fn a_rightful_holder_s_right_rests_on_what_the_check_hears() {
+        let needs = |resource: &str| {
+            let rules = of(&format!("resource = \"{resource}\"\n{}", client("\"read\", \"write\"")));
+            rules.needs[&Property::RightfulAccepted].clone()
+        };
+        for tokens_alone in ["open", "fence_w", "fence_rc", "fence_rw", "mark"] {
+            assert_eq!(needs(tokens_alone), [], "{tokens_alone}");
+        }
+        assert_eq!(needs("fence_le"), [Assumption::ResourceChecksTokens]);
+        assert_eq!([needs("unique").len(), needs("version").len()], [5, 5]);
+    }
+
+    #[test]
+    fn a_check_that_wrongs_the_holder_is_not_what_a_lock_is_promised() {
+        let checks =
+            |resource: &str| of(&format!("resource = \"{resource}\"\n{}", client("\"write\""))).resource_checks_tokens;
+        assert_eq!([checks("fence_w"), checks("fence_le")], [true, false]);
+    }
+
+    #[test]
+    fn what_a_check_of_one_s_own_does_nobody_knows() {
+        let text = format!("{HEAD}resource = \"fence_rw\"\n{}", client("\"read\", \"write\""));
+        let scenario = load("rules.toml", &text, &[]).expect("it is a scenario");
+        let lock = Contender::built_in(&scenario.cells[0].lock);
+        let own = lock.with_check(|_, seen| models::guard::Ruling::Accept { barrier: seen.barrier });
+        let rules = World::of(&scenario.cells[0], &own).rules;
+        assert_eq!(rules.needs[&Property::EffectOrder].len(), 5);
     }
 }

@@ -138,10 +138,10 @@ impl<'c> World<'c> {
             kernel.service(spec, Box::new(|| Box::new(redis::Redis::default())));
         }
         if let Some(spec) = specs.next() {
-            let guard = self.cell.resource.guard;
+            let cell::Resource { guard, manner, .. } = self.cell.resource.clone();
             let resource: ServiceFactory<Locks> = match self.contender.check() {
-                Some(check) => Box::new(move || Box::new(Resource::new(check.clone()))),
-                None => Box::new(move || Box::new(Resource::new(guard))),
+                Some(check) => Box::new(move || Box::new(Resource::new(check.clone(), manner))),
+                None => Box::new(move || Box::new(Resource::new(guard, manner))),
             };
             kernel.awaited_service(spec, resource);
         }

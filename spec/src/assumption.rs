@@ -22,7 +22,8 @@ pub enum Assumption {
     SyncedDisk,
     /// No failover loses a grant.
     NoLossyFailover,
-    /// The guarded resource compares tokens, on all that the lock protects.
+    /// The guarded resource compares tokens, on all that the lock protects: of two holders it lets pass the newer,
+    /// and after that nothing of the older.
     ResourceChecksTokens,
 }
 

@@ -4,7 +4,7 @@
 use fencepost::redis::{Reply, Script, Value};
 use fencepost::{
     Acquired, Authorities, Bench, CellVerdict, Check, Connection, Duration, Guard, Lease, LockName, Op, Property,
-    Purpose, Recipe, RedisHost, Release, Ruling, Token, Trial,
+    Purpose, Recipe, RedisHost, Release, Ruling, Seen, Token, Trial,
 };
 
 /// Two clients take turns for 12 s; each works for as long as its lease allows.
@@ -101,7 +101,7 @@ impl<H: RedisHost> Recipe<H> for Mutant {
 }
 
 /// In how many of 20 seeds each property was broken.
-fn broken(scenario: &str, fault: Wrong, check: fn(&Op, Option<Token>) -> Ruling) -> [u64; 5] {
+fn broken(scenario: &str, fault: Wrong, check: fn(&Op, Seen) -> Ruling) -> [u64; 5] {
     let trial = Trial::of_text(scenario).expect("it is a scenario").check(check);
     let verdict = trial.lock("mutant", move |bench| Mutant { bench: bench.clone(), fault }).seeds(0..20).run();
     let cell: &CellVerdict = verdict.cell(&[]);
@@ -109,17 +109,17 @@ fn broken(scenario: &str, fault: Wrong, check: fn(&Op, Option<Token>) -> Ruling)
     Property::ALL.map(|property| cell.broken(property))
 }
 
-fn fence_rw(op: &Op, barrier: Option<Token>) -> Ruling {
-    Guard::FenceRw.judge(op, barrier)
+fn fence_rw(op: &Op, seen: Seen) -> Ruling {
+    Guard::FenceRw.judge(op, seen)
 }
 
-fn open(op: &Op, barrier: Option<Token>) -> Ruling {
-    Guard::Open.judge(op, barrier)
+fn open(op: &Op, seen: Seen) -> Ruling {
+    Guard::Open.judge(op, seen)
 }
 
 /// The fencepost error: a token must be above the highest seen.
-fn strict(op: &Op, barrier: Option<Token>) -> Ruling {
-    if op.token() > barrier { Ruling::Accept { barrier: op.token() } } else { Ruling::Refuse }
+fn strict(op: &Op, seen: Seen) -> Ruling {
+    if op.token > seen.barrier { Ruling::Accept { barrier: op.token } } else { Ruling::Refuse }
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(super) struct Claims<H: LockHost, L: Recipe<H>>(Vec<Claim<H, L>>);
 /// One grant.
 pub(super) struct Claim<H: LockHost, L: Recipe<H>> {
     pub(super) attempt: AttemptId,
+    /// What the client shows the resource: its lock's token, or one of its own.
     pub(super) token: Option<Token>,
     handle: Handle,
     /// How many operations were sent in its name.

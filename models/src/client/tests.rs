@@ -87,11 +87,11 @@ const fn extend(by: Option<Duration>) -> Step {
 const RELEASE: Step = Step::Release { handle: LOCK };
 
 fn read() -> Step {
-    Step::Read { object: "account".into() }
+    Step::Read(Use::of("account".into()))
 }
 
 fn write() -> Step {
-    Step::Write { object: "account".into() }
+    Step::Write(Use::of("account".into()))
 }
 
 const fn sleep(length: Duration) -> Step {
@@ -266,7 +266,8 @@ fn a_check_step_ends_a_round_that_is_out_of_time() {
 #[test]
 fn a_refused_write_ends_the_round() {
     let bench = Bench::new(Guard::FenceRw);
-    let newer = || Op::Read { op: OpId(0), object: "account".into(), token: Some(Token(2)) };
+    let newer =
+        || Op { id: OpId(0), object: "account".into(), token: Some(Token(2)), takes: Work::NONE, action: Action::Read };
     bench.at(points::ABOUT_TO_WRITE, move |bench| {
         bench.serve(Some(attempt(9)), RESOURCE, newer());
     });
@@ -351,7 +352,7 @@ fn an_extension_that_fails_ends_the_round() {
 #[test]
 fn writes_are_based_on_what_was_read() {
     let bench = Bench::new(Guard::Open);
-    let other = Step::Write { object: "stock".into() };
+    let other = Step::Write(Use::of("stock".into()));
     Setup::of([acquire(), write(), write(), read(), write(), write(), other, RELEASE]).play(&bench);
     assert_eq!(based_on(&bench), [None, None, Some(2), Some(3), None]);
 }

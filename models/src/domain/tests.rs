@@ -7,6 +7,7 @@ use spec::{Authorities, Cause, OpId, Version};
 
 use super::*;
 use crate::redis::{ExpireIf, Length, Lives, RedisError, Script, SetIf, Value};
+use crate::resource::{Action, Work};
 
 use host::Name;
 
@@ -14,12 +15,17 @@ fn attempt() -> AttemptId {
     AttemptId::new(NodeId::new(3), NonZeroU32::MIN)
 }
 
+fn op(action: Action) -> Op {
+    let id = OpId(u32::from(action != Action::Read));
+    Op { id, object: "account".into(), token: Some(Token(33)), takes: Work::NONE, action }
+}
+
 fn read() -> Op {
-    Op::Read { op: OpId(0), object: "account".into(), token: Some(Token(33)) }
+    op(Action::Read)
 }
 
 fn write(based_on: Option<Version>) -> Op {
-    Op::Write { op: OpId(1), object: "account".into(), token: Some(Token(33)), based_on }
+    op(Action::Write { based_on })
 }
 
 #[test]
@@ -90,8 +96,10 @@ fn messages_read_like_what_one_would_type() {
         (read().into(), "READ account, token 33"),
         (write(Some(Version(3))).into(), "WRITE account based on v3, token 33"),
         (write(None).into(), "WRITE account blind, token 33"),
-        (Op::Read { op: OpId(0), object: "account".into(), token: None }.into(), "READ account"),
+        (Op { token: None, ..read() }.into(), "READ account"),
+        (op(Action::Mark).into(), "MARK account, token 33"),
         (OpReply::Version(Version(4)).into(), "v4"),
+        (OpReply::Done.into(), "done"),
         (OpReply::Refused.into(), "refused"),
     ];
     for (message, text) in table {
@@ -206,6 +214,6 @@ fn digests_are_written_down() {
     let messages = [set.into(), write(Some(Version(3))).into(), Message::from(error)];
     assert_eq!(
         messages.map(|message| message.digested()),
-        [0xd829_122b_fda7_ddf8, 0xf41d_8fa5_c55a_5aa2, 0xbf93_3a25_6319_7fb0]
+        [0xd829_122b_fda7_ddf8, 0x8f1e_d069_d1d8_30b3, 0xbf93_3a25_6319_7fb0]
     );
 }

@@ -2,14 +2,22 @@
 
 use std::num::NonZeroU32;
 
-use host::{AttemptId, CallId, ConnId, Disk, Effect, MonoTime, NodeId, WallTime};
+use host::{AttemptId, CallId, ConnId, Disk, Duration, Effect, MonoTime, NodeId, WallTime};
+use spec::OpId;
 
 use super::*;
 
 struct Bench<C> {
+    check: C,
+    manner: Manner,
     resource: Resource<C>,
     disk: Disk<Record>,
     notes: Vec<Note>,
+    now: u64,
+    /// What was answered, by the number of the call.
+    replies: BTreeMap<u32, OpReply>,
+    calls: u32,
+    timers: Vec<(MonoTime, TimerId)>,
 }
 
 const ACCOUNT: &str = "account";
@@ -24,47 +32,102 @@ const fn version(number: u64) -> OpReply {
     OpReply::Version(Version(number))
 }
 
-impl<C: Check> Bench<C> {
+impl<C: Check + Clone> Bench<C> {
     fn new(check: C) -> Self {
-        Self { resource: Resource::new(check), disk: Disk::default(), notes: Vec::new() }
+        Self::with(check, Manner::default())
     }
 
-    fn step(&mut self, step: impl FnOnce(&mut Resource<C>, &mut Context<Locks>)) -> Option<OpReply> {
-        let mut cx = Context::at(NodeId::new(1), MonoTime::default(), WallTime::default());
-        cx.attempt = Some(attempt());
+    fn with(check: C, manner: Manner) -> Self {
+        Self {
+            resource: Resource::new(check.clone(), manner),
+            check,
+            manner,
+            disk: Disk::default(),
+            notes: Vec::new(),
+            now: 0,
+            replies: BTreeMap::new(),
+            calls: 0,
+            timers: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, attempt: Option<AttemptId>, step: impl FnOnce(&mut Resource<C>, &mut Context<Locks>)) {
+        let mut cx = Context::at(NodeId::new(1), at(self.now), WallTime::default());
+        cx.attempt = attempt;
         cx.disk = std::mem::take(&mut self.disk);
         step(&mut self.resource, &mut cx);
         self.disk = cx.disk;
-        let mut reply = None;
         for effect in cx.effects {
             match effect {
-                Effect::Reply(_, message) => reply = Some(message.try_into().expect("a reply of the resource")),
+                Effect::Reply(to, message) => {
+                    let reply = message.try_into().expect("a reply of the resource");
+                    assert_eq!(self.replies.insert(to.call.number(), reply), None, "answered twice");
+                }
                 Effect::Note(note) => self.notes.push(note),
+                Effect::SetTimer(timer, Deadline::Mono(due)) => self.timers.push((due, timer)),
                 other => panic!("{other:?}"),
             }
         }
-        reply
+    }
+
+    /// Sends an operation, and gives the number of the call.
+    fn send(&mut self, op: Op) -> u32 {
+        self.calls += 1;
+        let from = Origin { conn: ConnId::new(0), call: CallId::new(self.calls), operation: op.operation() };
+        self.step(Some(attempt()), |resource, cx| resource.on_message(cx, from, op.into()));
+        self.calls
     }
 
     fn ask(&mut self, op: Op) -> OpReply {
-        let from = Origin { conn: ConnId::new(0), call: CallId::new(0), operation: op.operation() };
-        self.step(|resource, cx| resource.on_message(cx, from, op.into())).expect("a reply")
+        let call = self.send(op);
+        self.replies[&call]
     }
 
     fn read(&mut self, object: &str, token: impl Into<Option<u64>>) -> OpReply {
-        self.ask(Op::Read { op: OpId(0), object: object.into(), token: token.into().map(Token) })
+        self.ask(op(object, token, Action::Read))
     }
 
     fn write(&mut self, object: &str, token: impl Into<Option<u64>>, based_on: Option<u64>) -> OpReply {
-        let (token, based_on) = (token.into().map(Token), based_on.map(Version));
-        self.ask(Op::Write { op: OpId(1), object: object.into(), token, based_on })
+        self.ask(op(object, token, Action::Write { based_on: based_on.map(Version) }))
+    }
+
+    fn mark(&mut self, object: &str, token: impl Into<Option<u64>>) -> OpReply {
+        self.ask(op(object, token, Action::Mark))
+    }
+
+    /// Begins to write what takes so many ms, and gives the number of the call.
+    fn begins(&mut self, token: u64, based_on: u64, takes: u64) -> u32 {
+        let action = Action::Write { based_on: Some(Version(based_on)) };
+        self.send(Op { takes: Work::of(Duration::from_millis(takes)), ..op(ACCOUNT, token, action) })
+    }
+
+    /// Lets time pass until then, with the timers that come due.
+    fn until(&mut self, ms: u64) {
+        let mut due: Vec<_> = self.timers.extract_if(.., |(due, _)| *due <= at(ms)).collect();
+        due.sort_unstable();
+        for (due, timer) in due {
+            self.now = due.as_nanos() / 1_000_000;
+            self.step(None, |resource, cx| resource.on_timer(cx, timer));
+        }
+        self.now = ms;
     }
 
     /// The machine loses power and comes back.
     fn power_cycle(&mut self) {
         self.disk.lose_power();
-        self.step(Resource::on_start);
+        self.resource = Resource::new(self.check.clone(), self.manner);
+        self.timers.clear();
+        self.step(None, Resource::on_start);
     }
+}
+
+fn op(object: &str, token: impl Into<Option<u64>>, action: Action) -> Op {
+    let id = OpId(u32::from(action != Action::Read));
+    Op { id, object: object.into(), token: token.into().map(Token), takes: Work::NONE, action }
+}
+
+fn at(ms: u64) -> MonoTime {
+    MonoTime::default() + Duration::from_millis(ms)
 }
 
 #[test]
@@ -178,11 +241,136 @@ fn the_history_is_told_what_happened_to_whose_operation() {
 #[test]
 fn a_test_can_plug_in_a_broken_check() {
     // The fencepost: "not above" where "below" belongs.
-    let strict = |op: &Op, barrier: Option<Token>| match op.token() {
-        token @ Some(_) if token > barrier => Ruling::Accept { barrier: token },
+    let strict = |op: &Op, seen: Seen| match op.token {
+        token @ Some(_) if token > seen.barrier => Ruling::Accept { barrier: token },
         _ => Ruling::Refuse,
     };
     let mut t = Bench::new(strict);
     assert_eq!(t.read(ACCOUNT, 33), version(0));
     assert_eq!(t.write(ACCOUNT, 33, Some(0)), REFUSED);
+}
+
+#[test]
+fn a_mark_shuts_out_what_is_older() {
+    let mut t = Bench::new(Guard::Mark);
+    assert_eq!(t.read(ACCOUNT, 33), version(0));
+    assert_eq!(t.mark(ACCOUNT, 34), OpReply::Done);
+    assert_eq!([t.read(ACCOUNT, 33), t.mark(ACCOUNT, 33), t.write(ACCOUNT, 33, Some(0))], [REFUSED; 3]);
+    assert_eq!(t.notes[1], Note::Marked { attempt: Some(attempt()), op: OpId(1), object: ACCOUNT.into() });
+}
+
+#[test]
+fn who_marks_last_may_write_whatever_the_order_of_tokens() {
+    let mut t = Bench::new(Guard::Unique);
+    t.mark(ACCOUNT, 34);
+    t.mark(ACCOUNT, 33);
+    assert_eq!(t.write(ACCOUNT, 34, Some(0)), REFUSED);
+    assert_eq!(t.write(ACCOUNT, 33, Some(0)), version(1));
+    assert_eq!(t.write(ACCOUNT, 33, Some(1)), version(2), "its own write takes the mark from nobody");
+}
+
+#[test]
+fn compare_and_set_needs_no_token() {
+    let mut t = Bench::new(Guard::Version);
+    assert_eq!(t.write(ACCOUNT, None, Some(0)), version(1));
+    assert_eq!([t.write(ACCOUNT, None, Some(0)), t.write(ACCOUNT, None, None)], [REFUSED; 2]);
+    assert_eq!(t.write(STOCK, None, Some(0)), version(1));
+}
+
+#[test]
+fn one_barrier_for_all_objects_shuts_out_what_is_older_everywhere() {
+    let mut t = Bench::with(Guard::FenceRw, Manner { barrier: Reach::Whole, ..Manner::default() });
+    t.write(ACCOUNT, 34, None);
+    assert_eq!(t.write(STOCK, 33, None), REFUSED);
+    assert_eq!(t.write(STOCK, 34, None), version(1));
+    t.power_cycle();
+    assert_eq!(t.write(STOCK, 33, None), REFUSED);
+}
+
+#[test]
+fn a_barrier_in_memory_is_forgotten_and_the_objects_are_not() {
+    let mut t = Bench::with(Guard::FenceRw, Manner { max: Max::Volatile, ..Manner::default() });
+    t.write(ACCOUNT, 34, None);
+    assert_eq!(t.write(ACCOUNT, 33, None), REFUSED);
+    t.power_cycle();
+    assert_eq!(t.write(ACCOUNT, 33, None), version(2));
+}
+
+#[test]
+fn version_and_barrier_are_on_the_disk_together() {
+    let mut t = Bench::new(Guard::FenceRw);
+    t.write(ACCOUNT, 34, None);
+    assert_eq!((t.disk.records().len(), t.disk.unsynced(), t.disk.syncs()), (2, 0, 1));
+}
+
+/// Two writes on the same version, one within the work of the other: what became of each, and whether the
+/// check had let the long one pass before.
+fn interleaved(act: Act, long: u64, short: u64) -> (OpReply, OpReply, bool) {
+    let mut t = Bench::with(Guard::FenceW, Manner { act, ..Manner::default() });
+    let call = t.begins(long, 0, 100);
+    let passed = matches!(t.notes.last(), Some(Note::Passed { .. }));
+    t.until(50);
+    let within = t.write(ACCOUNT, short, Some(0));
+    assert!(!t.replies.contains_key(&call));
+    t.until(100);
+    (t.replies[&call], within, passed)
+}
+
+#[test]
+fn an_atomic_resource_checks_when_the_work_is_done() {
+    assert_eq!(interleaved(Act::Atomic, 33, 34), (REFUSED, version(1), false));
+    assert_eq!(interleaved(Act::Atomic, 34, 33), (version(2), version(1), false));
+}
+
+#[test]
+fn what_a_check_allowed_is_done_whatever_has_happened_since() {
+    assert_eq!(interleaved(Act::CheckThenAct, 33, 34), (version(2), version(1), true));
+    assert_eq!(interleaved(Act::CheckThenAct, 34, 33), (version(2), version(1), true));
+}
+
+#[test]
+fn a_check_that_records_shuts_out_what_is_older_at_once() {
+    assert_eq!(interleaved(Act::RecordThenAct, 33, 34), (version(2), version(1), true));
+    assert_eq!(interleaved(Act::RecordThenAct, 34, 33), (version(1), REFUSED, true));
+}
+
+#[test]
+fn a_late_act_records_what_its_check_had_seen() {
+    let mut t = Bench::with(Guard::FenceW, Manner { act: Act::CheckThenAct, ..Manner::default() });
+    t.begins(33, 0, 100);
+    t.write(ACCOUNT, 35, None);
+    t.until(100);
+    assert_eq!(t.write(ACCOUNT, 34, None), version(3), "the barrier is 33 again");
+}
+
+#[test]
+fn a_late_write_takes_no_mark_back() {
+    let mut t = Bench::with(Guard::Unique, Manner { act: Act::CheckThenAct, ..Manner::default() });
+    t.mark(ACCOUNT, 33);
+    t.begins(33, 0, 100);
+    t.mark(ACCOUNT, 34);
+    t.until(100);
+    assert_eq!([t.write(ACCOUNT, 33, None), t.write(ACCOUNT, 34, None)], [REFUSED, version(2)]);
+}
+
+#[test]
+fn work_is_lost_with_the_process_and_what_it_had_recorded_is_not() {
+    for (act, after) in [(Act::CheckThenAct, version(1)), (Act::RecordThenAct, REFUSED)] {
+        let mut t = Bench::with(Guard::FenceW, Manner { act, ..Manner::default() });
+        let call = t.begins(34, 0, 100);
+        t.power_cycle();
+        t.until(200);
+        assert!(!t.replies.contains_key(&call));
+        assert_eq!(t.write(ACCOUNT, 33, None), after, "{act:?}");
+    }
+}
+
+#[test]
+fn the_history_is_told_on_whose_behalf_late_work_is_done() {
+    let mut t = Bench::with(Guard::FenceW, Manner { act: Act::CheckThenAct, ..Manner::default() });
+    t.begins(34, 0, 100);
+    t.until(100);
+    let (attempt, op, object) = (Some(attempt()), OpId(1), ObjectName::from(ACCOUNT));
+    let wrote = Note::Wrote { attempt, op, object, based_on: Some(Version(0)), replaced: Version(0) };
+    assert_eq!(t.notes, [Note::Passed { attempt, op, object }, wrote]);
 }

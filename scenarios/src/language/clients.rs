@@ -16,6 +16,7 @@ use super::steps::{Cues, default_steps, steps};
 use super::tree::{Entry, Node, Value};
 use super::uses::Uses;
 use super::value::{duration, integer, is_name, span, times, truth};
+use crate::cell::Resource;
 
 /// The most clients of one table.
 const MOST_CLIENTS: u32 = 50;
@@ -34,6 +35,7 @@ pub(super) struct Group {
 pub(super) fn clients<'t>(
     fields: &mut Fields<'t>,
     call_timeout: Duration,
+    resource: Option<&Resource>,
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> Vec<Group> {
@@ -52,7 +54,7 @@ pub(super) fn clients<'t>(
     };
     tables.sort_by(|a, b| a.key.cmp(&b.key));
     let groups: Vec<_> =
-        tables.into_iter().filter_map(|entry| client(sink, entry, call_timeout, names, cues)).collect();
+        tables.into_iter().filter_map(|entry| client(sink, entry, call_timeout, resource, names, cues)).collect();
     if names.clients().is_empty() && names.knows_clients() {
         sink.error(site, "a cell has at least one client");
     }
@@ -67,6 +69,7 @@ fn client<'t>(
     sink: &'t Sink,
     entry: &'t Entry,
     call_timeout: Duration,
+    resource: Option<&Resource>,
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> Option<Group> {
@@ -75,7 +78,8 @@ fn client<'t>(
         sink.error(entry.site, format!("`{}` is no name for a client: letters, digits, `-` and `_`", entry.key));
     }
     let waits = cues.wanted.len();
-    let group = table(sink, &entry.node, "a client", |fields| Some(read(fields, entry, call_timeout, names, cues)));
+    let group =
+        table(sink, &entry.node, "a client", |fields| Some(read(fields, entry, call_timeout, resource, names, cues)));
     let Some((off, group)) = group else {
         names.miss_clients();
         return None;
@@ -90,6 +94,7 @@ fn read<'t>(
     fields: &mut Fields<'t>,
     entry: &Entry,
     call_timeout: Duration,
+    resource: Option<&Resource>,
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> (bool, Group) {
@@ -101,8 +106,8 @@ fn read<'t>(
     let rounds = fields.or("rounds", Rounds::Times(1), rounds);
     let retry = fields.or("retry", Retry::DEFAULT, retry);
     let steps = match fields.get("do") {
-        Some(script) => steps(fields.sink, &script.node, cues),
-        None => Some(default_steps()),
+        Some(script) => steps(fields.sink, &script.node, resource, cues),
+        None => default_steps(fields.sink, entry.site, resource),
     };
     let own = match count.filter(|_| is_name(&entry.key)) {
         Some(count) => names.add_clients(fields.sink, entry.site, &entry.key, count, off.unwrap_or(false)),

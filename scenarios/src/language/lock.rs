@@ -1,6 +1,6 @@
-//! The lock and the guarded resource of one cell.
+//! The lock of one cell.
 //!
-//! * `lock` is a recipe with its switches, or the recipe's name; `resource` is a check, or a table.
+//! * `lock` is a recipe with its switches, or the recipe's name.
 //! * When the resource checks tokens and the lock's `token` is not set, the lock takes the token that
 //!   its kind has: single Redis, `INCR` in the script that takes the lock. A lock that is told to give
 //!   none is refused there: its operations would carry no token.
@@ -10,10 +10,9 @@ use models::guard::Guard;
 use models::lock::{LOCKS, LateGrant, Lock, RedisLock, TokenSource};
 
 use super::error::Sink;
-use super::reader::{Fields, choice, table, word, wrong_type};
-use super::tree::{Node, Site, Value};
+use super::reader::{Fields, choice, table, word};
+use super::tree::{Node, Site};
 use super::value::positive;
-use crate::cell::Resource;
 
 /// Locks of the language that nobody has modelled yet.
 const NOT_YET: [&str; 6] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres", "none"];
@@ -38,20 +37,6 @@ pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
     Some(Some(ttl))
 }
 
-/// Reads `resource`: a check's name, or a table.
-pub(super) fn resource(sink: &Sink, node: &Node) -> Option<Resource> {
-    match &node.value {
-        Value::Text(_) => guard(sink, node).map(|guard| Resource { guard }),
-        Value::Table(_) => table(sink, node, "the resource", |fields| {
-            let supported =
-                fields.not_yet(&["act", "max", "objects", "stock", "barrier", "replicas", "merge", "lives-in"]);
-            let guard = fields.or("check", Guard::default(), guard)?;
-            supported.map(|()| Resource { guard })
-        }),
-        _ => wrong_type(sink, node, "the resource is a check's name or a table"),
-    }
-}
-
 /// Reads `lock`. `guard` is the resource's, `ttl` the file's; an unreadable one is `None`.
 pub(super) fn lock(sink: &Sink, node: &Node, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<Lock> {
     let names: Vec<_> = LOCKS.iter().map(|facts| facts.name).collect();
@@ -60,12 +45,6 @@ pub(super) fn lock(sink: &Sink, node: &Node, guard: Option<Guard>, ttl: Option<O
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
-}
-
-fn guard(sink: &Sink, node: &Node) -> Option<Guard> {
-    let names = Guard::ALL.map(Guard::name);
-    let name = word(sink, node, "the resource's check", &names)?;
-    Guard::ALL.into_iter().find(|guard| guard.name() == name)
 }
 
 fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedisLock> {
@@ -80,7 +59,7 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         sink.error(site, "there is nothing to renew: `ttl` is \"none\"");
         return None;
     }
-    let checked = guard.is_some_and(Guard::checks_tokens);
+    let checked = guard.is_some_and(Guard::orders_tokens);
     let token = match token? {
         Some(TokenSource::None) if checked => return no_token(sink, token_site.unwrap_or(fields.site)),
         Some(token) => token,

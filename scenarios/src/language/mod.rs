@@ -17,7 +17,7 @@
 //! | text to a tree with places | [`tree`] |
 //! | `--set` laid over it | [`set`] |
 //! | axes, cells, laying options over the file | [`parameter`], [`range`], [`axis`], [`matrix`](mod@matrix), [`merge`] |
-//! | one cell: its top level | [`top`], [`lock`], [`clients`], [`steps`] |
+//! | one cell: its top level | [`top`], [`lock`], [`resource`](mod@resource), [`clients`], [`steps`] |
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
 //! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`] |
 //! | expectations and the twin rule | [`expect`], [`figures`], [`twin`] |
@@ -42,6 +42,7 @@ mod nodes;
 mod parameter;
 mod range;
 mod reader;
+mod resource;
 mod set;
 mod steps;
 mod suggest;

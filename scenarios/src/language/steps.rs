@@ -10,25 +10,27 @@
 //! Instants and milestones for which a script waits become *cues*; they are resolved when all clients
 //! are known.
 
-use host::{Cue, Duration, Name};
-use models::script::{Handle, Step};
+use host::{Cue, Duration, Name, Span};
+use models::resource::Work;
+use models::script::{Handle, Step, Use};
 use spec::{LockName, ObjectName};
 
 use super::error::Sink;
 use super::reader::{Choice, Fields, choice, list, wrong_type};
 use super::suggest::no_such_name;
 use super::tree::{Node, Site, Value};
-use super::value::{duration, is_name, positive, span, times};
+use super::value::{duration, is_name, positive, show, span, times};
+use crate::cell::Resource;
 
 /// The lock that `"acquire"` means.
 pub(super) const LOCK: LockName = LockName::fixed("orders");
 /// The object that `"read"` and `"write"` mean.
 const OBJECT: ObjectName = ObjectName::fixed("object");
 
-const STEPS: [&str; 11] =
-    ["acquire", "check", "extend", "release", "read", "write", "sleep", "at", "until", "hold", "repeat"];
+const STEPS: [&str; 12] =
+    ["acquire", "check", "extend", "release", "read", "write", "mark", "sleep", "at", "until", "hold", "repeat"];
 /// Steps of the language that nothing can play yet.
-const NOT_YET: [&str; 8] = ["mark", "take", "claim", "effect", "statement", "begin", "commit", "reap"];
+const NOT_YET: [&str; 7] = ["take", "claim", "effect", "statement", "begin", "commit", "reap"];
 
 /// The moments for which scripts wait, in the order of their numbers.
 #[derive(Default)]
@@ -43,23 +45,31 @@ pub(super) enum Wanted<'t> {
 }
 
 /// Reads a script. `None` if any step is wrong: then nobody knows what the client does.
-pub(super) fn steps<'t>(sink: &'t Sink, node: &'t Node, cues: &mut Cues<'t>) -> Option<Vec<Step>> {
-    Reader { sink, cues, handles: Vec::new(), all_known: true }.steps(node)
+pub(super) fn steps<'t>(
+    sink: &'t Sink,
+    node: &'t Node,
+    resource: Option<&Resource>,
+    cues: &mut Cues<'t>,
+) -> Option<Vec<Step>> {
+    Reader { sink, resource, cues, handles: Vec::new(), all_known: true }.steps(node)
 }
 
 /// The script of a client that has none: take the lock, read, work, write, give it back.
-pub(super) fn default_steps() -> Vec<Step> {
-    vec![
+pub(super) fn default_steps(sink: &Sink, site: Site, resource: Option<&Resource>) -> Option<Vec<Step>> {
+    has(sink, resource, site, OBJECT).then_some(())?;
+    Some(vec![
         Step::Acquire { lock: LOCK, handle: LOCK, wait: None },
-        Step::Read { object: OBJECT },
-        Step::Sleep(host::Span::Fixed(Duration::from_millis(50))),
-        Step::Write { object: OBJECT },
+        Step::Read(Use::of(OBJECT)),
+        Step::Sleep(Span::Fixed(Duration::from_millis(50))),
+        Step::Write(Use::of(OBJECT)),
         Step::Release { handle: LOCK },
-    ]
+    ])
 }
 
 struct Reader<'t, 'c> {
     sink: &'t Sink,
+    /// `None`: it could not be read.
+    resource: Option<&'c Resource>,
     cues: &'c mut Cues<'t>,
     /// What the script has acquired so far.
     handles: Vec<Handle>,
@@ -106,8 +116,9 @@ impl<'t> Reader<'t, '_> {
             "check" => step.bare(sink, Step::Check),
             "extend" => step.table(sink, |fields| self.extend(fields)),
             "release" => step.table(sink, |fields| self.release(fields)),
-            "read" => object(sink, step).map(|object| Step::Read { object }),
-            "write" => object(sink, step).map(|object| Step::Write { object }),
+            "read" => self.operation(step).map(Step::Read),
+            "write" => self.operation(step).map(Step::Write),
+            "mark" => self.mark(step),
             "sleep" => step.value(sink, "a duration", span).map(Step::Sleep),
             "at" => {
                 let at = step.value(sink, "an instant of the run", duration)?;
@@ -175,6 +186,30 @@ impl<'t> Reader<'t, '_> {
             Some(Step::Repeat { times: count?, steps: steps? })
         })
     }
+
+    /// `"read"`, `{ read = "x" }` or `{ read = { object = "x", takes = "5ms" } }`.
+    fn operation(&self, step: Choice<'t>) -> Option<Use> {
+        let named = |sink, node| object_name(sink, node).map(|object| (object, node.site));
+        let ((object, site), takes) = match step.node {
+            Some(node @ Node { value: Value::Text(_), .. }) => (named(self.sink, node)?, Use::NO_TIME),
+            _ => step.table(self.sink, |fields| {
+                let named = fields.or("object", (OBJECT, step.site), named);
+                let takes = fields.or("takes", Use::NO_TIME, work);
+                Some((named?, takes?))
+            })?,
+        };
+        has(self.sink, self.resource, site, object).then_some(Use { object, takes })
+    }
+
+    fn mark(&self, step: Choice<'t>) -> Option<Step> {
+        let guard = self.resource.map(|resource| resource.guard);
+        if let Some(guard) = guard.filter(|guard| !guard.takes_marks()) {
+            let message = format!("`mark` cannot apply: the resource's check `{}` knows no marks", guard.name());
+            self.sink.error(step.site, message);
+            return None;
+        }
+        self.operation(step).map(Step::Mark)
+    }
 }
 
 fn acquire(fields: &mut Fields<'_>) -> Option<Step> {
@@ -186,19 +221,30 @@ fn acquire(fields: &mut Fields<'_>) -> Option<Step> {
     supported.and(wait).map(|wait| Step::Acquire { lock, handle: handle.unwrap_or(lock), wait })
 }
 
-/// `"read"`, `{ read = "x" }` or `{ read = { object = "x" } }`.
-fn object<'t>(sink: &'t Sink, step: Choice<'t>) -> Option<ObjectName> {
-    match step.node {
-        Some(node @ Node { value: Value::Text(_), .. }) => object_name(sink, node),
-        _ => step.table(sink, |fields| {
-            let supported = fields.not_yet(&["from", "to"]);
-            let object = fields.or("object", OBJECT, object_name)?;
-            supported.map(|()| object)
-        }),
+/// Whether the resource has that object.
+fn has(sink: &Sink, resource: Option<&Resource>, site: Site, object: ObjectName) -> bool {
+    let Some(objects) = resource.and_then(|resource| resource.objects.as_deref()) else { return true };
+    if objects.contains(&object) {
+        return true;
     }
+    let names = objects.iter().map(ObjectName::as_str);
+    no_such_name(sink, site, &format!("the resource has no object `{object}`"), &object, names);
+    false
 }
 
-fn object_name(sink: &Sink, node: &Node) -> Option<ObjectName> {
+/// Reads how long an operation takes the resource.
+fn work(sink: &Sink, node: &Node) -> Option<Span> {
+    let takes = span(sink, node)?;
+    if takes.longest().is_some_and(|longest| longest > Work::LONGEST.length()) {
+        let longest = show(Work::LONGEST.length());
+        sink.error(node.site, format!("an operation takes at most {longest}, a little more than 71 min"));
+        return None;
+    }
+    Some(takes)
+}
+
+/// Reads the name of an object.
+pub(super) fn object_name(sink: &Sink, node: &Node) -> Option<ObjectName> {
     name(sink, node, "an object")
 }
 

@@ -19,10 +19,11 @@ use super::error::Sink;
 use super::expect::Claims;
 use super::faults::faults;
 use super::figures::{add, reach};
-use super::lock::{lock, resource, ttl};
+use super::lock::{lock, ttl};
 use super::nodes::{Names, Roles};
 use super::parameter::NOT_YET;
 use super::reader::{Fields, fields as fields_of, list, table, wrong_type};
+use super::resource::{check_act, resource};
 use super::steps::Cues;
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive, ppm, signed, span, text};
@@ -62,16 +63,19 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts));
         let mut moments = Cues::default();
         let call_timeout = network.as_ref().map_or(CALL_TIMEOUT, |network| network.call_timeout);
-        let groups = clients(fields, call_timeout, &mut names, &mut moments);
+        let groups = clients(fields, call_timeout, resource.as_ref(), &mut names, &mut moments);
+        let act =
+            resource.as_ref().and_then(|resource| check_act(fields, resource, groups.iter().map(|group| group.uses)));
         let uses = groups.iter().flat_map(|group| group.names.iter().map(|name| (name.clone(), group.uses))).collect();
         let locks = locks(&groups);
-        let world = World { horizon, ttl, lock, guard, names, locks, uses };
+        let world = World { horizon, ttl, lock, resource, names, locks, uses };
         let nodes = node_settings(fields, &world);
         let cues = cues(sink, &world, &moments);
         let faults = faults(fields, &world);
         let figures = figures(sink, claims, &world);
 
         supported?;
+        act?;
         let cell = Cell {
             params: Vec::new(),
             lock: world.lock?,
@@ -79,7 +83,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
             ttl: ttl?,
             network: network?,
             nodes,
-            resource: resource?,
+            resource: world.resource?,
             clients: groups.into_iter().map(members).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect(),
             cues,
             faults,

@@ -2,9 +2,11 @@
 //! nobody reaches, a message that nobody sends.
 
 use host::{Operation, Point};
-use models::guard::Guard;
+use models::guard::Act;
 use models::lock::{Lock, RESOURCE_OPERATIONS};
-use models::script::{Step, points};
+use models::script::{Step, Use, points};
+
+use crate::cell::Resource;
 
 /// Which kinds of step a script has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,12 +17,23 @@ pub(super) struct Uses {
     pub(super) release: bool,
     pub(super) read: bool,
     pub(super) write: bool,
+    pub(super) mark: bool,
+    /// Whether an operation takes the resource time.
+    pub(super) takes_time: bool,
 }
 
 impl Uses {
     /// A script that could not be read may do anything.
-    pub(super) const ANYTHING: Self =
-        Self { acquire: true, check: true, extend: true, release: true, read: true, write: true };
+    pub(super) const ANYTHING: Self = Self {
+        acquire: true,
+        check: true,
+        extend: true,
+        release: true,
+        read: true,
+        write: true,
+        mark: true,
+        takes_time: true,
+    };
 
     pub(super) fn of(steps: &[Step]) -> Self {
         steps.iter().fold(Self::default(), |uses, step| uses.and(Self::of_step(step)))
@@ -34,24 +47,28 @@ impl Uses {
             release: self.release || other.release,
             read: self.read || other.read,
             write: self.write || other.write,
+            mark: self.mark || other.mark,
+            takes_time: self.takes_time || other.takes_time,
         }
     }
 
     /// Whether the client talks to the guarded resource.
     pub(super) const fn resource(self) -> bool {
-        self.read || self.write
+        self.read || self.write || self.mark
     }
 
     /// Whether a client with this script may come to that point.
-    pub(super) fn reaches(self, point: Point, lock: Option<&Lock>, guard: Option<Guard>) -> bool {
+    pub(super) fn reaches(self, point: Point, lock: Option<&Lock>, resource: Option<&Resource>) -> bool {
         match point {
             points::STARTED => true,
             points::CHECKED => self.acquire && (self.check || self.resource()),
             points::ABOUT_TO_READ | points::READ_DONE => self.read,
             points::ABOUT_TO_WRITE | points::WRITE_APPLIED => self.write,
-            // No step marks, and every check acts at once.
-            points::ABOUT_TO_MARK | points::MARKED | points::CHECK_PASSED => false,
-            points::REFUSED => self.resource() && guard.is_none_or(Guard::checks_tokens),
+            points::ABOUT_TO_MARK | points::MARKED => self.mark,
+            points::CHECK_PASSED => {
+                self.takes_time && resource.is_none_or(|resource| resource.manner.act != Act::Atomic)
+            }
+            points::REFUSED => self.resource() && resource.is_none_or(|resource| resource.guard.refuses()),
             points::RENEWING | points::RENEWED | points::RENEWAL_FAILED | points::TOLD_OF_LOSS => self.renews(lock),
             points::RELEASING | points::RELEASED | points::RELEASE_REFUSED => self.releases(),
             // The rest, and what the recipe adds, lies on the way of every attempt.
@@ -64,6 +81,7 @@ impl Uses {
         match operation.0 {
             "read" => self.read,
             "write" => self.write,
+            "mark" => self.mark,
             "renew" => self.renews(lock),
             // A failed attempt is cleaned up with a release, so that any attempt may send one.
             _ => self.acquire,
@@ -84,14 +102,16 @@ impl Uses {
     }
 
     fn of_step(step: &Step) -> Self {
-        let none = Self::default();
+        let takes_time = step.operation().is_some_and(|about| about.takes != Use::NO_TIME);
+        let none = Self { takes_time, ..Self::default() };
         match step {
             Step::Acquire { .. } => Self { acquire: true, ..none },
             Step::Check => Self { check: true, ..none },
             Step::Extend { .. } => Self { extend: true, ..none },
             Step::Release { .. } => Self { release: true, ..none },
-            Step::Read { .. } => Self { read: true, ..none },
-            Step::Write { .. } => Self { write: true, ..none },
+            Step::Read(_) => Self { read: true, ..none },
+            Step::Write(_) => Self { write: true, ..none },
+            Step::Mark(_) => Self { mark: true, ..none },
             Step::Sleep(_) | Step::Await(_) | Step::Hold => none,
             Step::Repeat { steps, .. } => Self::of(steps),
         }

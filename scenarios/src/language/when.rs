@@ -9,7 +9,6 @@
 //!   reaches.
 
 use host::{Cue, Duration, Point, Span};
-use models::guard::Guard;
 use models::lock::Lock;
 use models::script::points;
 use spec::LockName;
@@ -21,7 +20,7 @@ use super::steps::{Cues, Wanted};
 use super::tree::{Node, Site, Value};
 use super::uses::Uses;
 use super::value::{duration, positive, show, span, times};
-use crate::cell::{Lasts, Milestone, NodeRef, When};
+use crate::cell::{Lasts, Milestone, NodeRef, Resource, When};
 
 /// What the moments and the faults of a cell are checked against. What could not be read is `None`,
 /// and is no reason to find more wrong.
@@ -29,7 +28,7 @@ pub(super) struct World {
     pub(super) horizon: Option<Duration>,
     pub(super) ttl: Option<Option<Duration>>,
     pub(super) lock: Option<Lock>,
-    pub(super) guard: Option<Guard>,
+    pub(super) resource: Option<Resource>,
     pub(super) names: Names,
     /// The locks that clients ask for.
     pub(super) locks: Vec<LockName>,
@@ -219,7 +218,7 @@ fn point(sink: &Sink, node: &Node, world: &World) -> Option<Point> {
 
 fn reached(sink: &Sink, site: Site, client: Option<&str>, point: Point, world: &World) -> Option<()> {
     let uses = client.map_or_else(|| world.uses_of_all(), |name| world.uses(&NodeRef::Named(name.to_owned())));
-    if uses.reaches(point, world.lock.as_ref(), world.guard) {
+    if uses.reaches(point, world.lock.as_ref(), world.resource.as_ref()) {
         return Some(());
     }
     let who = client.map_or_else(|| "no client".to_owned(), |name| format!("client `{name}` never"));

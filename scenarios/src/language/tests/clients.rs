@@ -1,7 +1,7 @@
 //! Clients and their scripts.
 
 use host::{Cue, Duration, Span};
-use models::script::{Retry, Rounds, Script, Step};
+use models::script::{Retry, Rounds, Script, Step, Use};
 use spec::Policy;
 
 use super::*;
@@ -189,9 +189,9 @@ fn an_object_is_named_in_three_ways() {
     let [a, b, c, d]: [Step; 4] =
         steps("[\"read\", { write = \"x\" }, { write = { object = \"x\" } }, { read = {} }]").try_into().expect("four");
     assert_eq!(b, c);
-    assert_eq!(b, Step::Write { object: "x".into() });
+    assert_eq!(b, Step::Write(Use::of("x".into())));
     assert_eq!(a, d);
-    refuse(&client("do = [{ read = { «from» = 1 } }]"), "`from` is not supported yet");
+    refuse(&client("do = [{ read = { «from» = 1 } }]"), "unknown field `from`, expected `object` or `takes`");
     refuse(&client("do = [{ read = «\"a b\"» }]"), "`a b` is no name for an object: letters, digits, `-` and `_`");
 }
 
@@ -239,7 +239,7 @@ fn a_wrong_step_is_refused_where_it_stands() {
     refuse(&client("do = «[]»"), "a script has at least one step");
     refuse(&client("do = «\"acquire\"»"), "a script is a list, not a string");
     refuse(&client("do = [{ repeat = { times = «0», do = [\"read\"] } }]"), "0 lies outside 1 to 4294967295");
-    for step in ["mark", "take", "claim", "effect", "statement", "begin", "commit", "reap"] {
+    for step in ["take", "claim", "effect", "statement", "begin", "commit", "reap"] {
         refuse(&client(&format!("do = [«{step:?}»]")), &format!("`{step}` is not supported yet"));
     }
     for (step, key) in [("acquire", "nodes"), ("acquire", "quorum"), ("release", "timeout"), ("release", "on-error")] {

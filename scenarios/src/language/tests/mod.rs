@@ -13,6 +13,7 @@ mod mutations;
 mod one_pass;
 mod overrides;
 mod rendering;
+mod resource;
 mod suggestions;
 mod top;
 mod values;

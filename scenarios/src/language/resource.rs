@@ -1,0 +1,93 @@
+//! The guarded resource of one cell: a check's name, or `{ check, act, max, barrier, objects }`.
+//!
+//! * `act`, `max` and `barrier` say how the check is applied; where there is nothing to apply, they are refused.
+//! * A check that comes before the act makes a difference only where an operation takes time: without one that
+//!   does, it is refused.
+//! * `objects` lists what the resource has; then a step may name nothing else.
+
+use models::guard::{Act, Guard, Manner, Max, Reach};
+use spec::ObjectName;
+
+use super::error::Sink;
+use super::reader::{Fields, list, table, word, wrong_type};
+use super::steps::object_name;
+use super::tree::{Node, Value};
+use super::uses::Uses;
+use crate::cell::Resource;
+
+/// Reads `resource`.
+pub(super) fn resource(sink: &Sink, node: &Node) -> Option<Resource> {
+    match &node.value {
+        Value::Text(_) => guard(sink, node).map(|guard| Resource { guard, ..Resource::default() }),
+        Value::Table(_) => table(sink, node, "the resource", |fields| {
+            let supported = fields.not_yet(&["stock", "replicas", "merge", "lives-in"]);
+            let guard = fields.or("check", Guard::default(), guard);
+            let manner = manner(fields, guard);
+            let objects = fields.maybe("objects", objects);
+            supported.and_then(|()| Some(Resource { guard: guard?, manner: manner?, objects: objects? }))
+        }),
+        _ => wrong_type(sink, node, "the resource is a check's name or a table"),
+    }
+}
+
+fn guard(sink: &Sink, node: &Node) -> Option<Guard> {
+    let names = Guard::ALL.map(Guard::name);
+    let name = word(sink, node, "the resource's check", &names)?;
+    Guard::ALL.into_iter().find(|guard| guard.name() == name)
+}
+
+fn manner(fields: &mut Fields<'_>, guard: Option<Guard>) -> Option<Manner> {
+    let act = fields.or("act", Act::default(), |sink, node| {
+        let name = word(sink, node, "`act`", &Act::ALL.map(Act::name))?;
+        Act::ALL.into_iter().find(|act| act.name() == name)
+    });
+    let max = fields.or("max", Max::default(), |sink, node| {
+        let name = word(sink, node, "`max`", &Max::ALL.map(Max::name))?;
+        Max::ALL.into_iter().find(|max| max.name() == name)
+    });
+    let barrier = fields.or("barrier", Reach::default(), |sink, node| {
+        let name = word(sink, node, "`barrier`", &Reach::ALL.map(Reach::name))?;
+        Reach::ALL.into_iter().find(|barrier| barrier.name() == name)
+    });
+    let guard = guard?;
+    let mut applies = true;
+    for (key, can_apply, why) in [
+        ("act", guard.refuses(), "checks nothing"),
+        ("max", guard.keeps_barrier(), "records no tokens"),
+        ("barrier", guard.keeps_barrier(), "records no tokens"),
+    ] {
+        if let Some(entry) = fields.get(key).filter(|_| !can_apply) {
+            fields.sink.error(entry.site, format!("`{key}` cannot apply: the check `{}` {why}", guard.name()));
+            applies = false;
+        }
+    }
+    applies.then_some(())?;
+    Some(Manner { act: act?, max: max?, barrier: barrier? })
+}
+
+fn objects(sink: &Sink, node: &Node) -> Option<Vec<ObjectName>> {
+    let objects = list(sink, node, "`objects`", object_name)?;
+    if objects.is_empty() {
+        sink.error(node.site, "a resource has at least one object");
+        return None;
+    }
+    Some(objects)
+}
+
+/// Makes sure that something can come between a check and what it allows, if the resource makes them apart.
+pub(super) fn check_act(
+    fields: &mut Fields<'_>,
+    resource: &Resource,
+    scripts: impl IntoIterator<Item = Uses>,
+) -> Option<()> {
+    if resource.manner.act == Act::Atomic || scripts.into_iter().any(|script| script.takes_time) {
+        return Some(());
+    }
+    let act = fields.get("resource")?.node.as_table()?.get("act")?;
+    let message = format!(
+        "`{}` cannot apply: nothing takes the resource any time, as `{{ write = {{ takes = \"5ms\" }} }}` would",
+        resource.manner.act.name()
+    );
+    fields.sink.error(act.node.site, message);
+    None
+}

@@ -1,0 +1,147 @@
+//! The guarded resource, and the operations on it.
+
+use models::guard::{Act, Guard, Manner, Max, Reach};
+use models::script::{Step, Use};
+
+use super::*;
+
+/// A file with that resource and a client with those steps.
+fn with(resource: &str, steps: &str) -> String {
+    format!("{HEAD}lock = \"redis\"\nresource = {resource}\n[client.A]\ndo = [\"acquire\", {steps}]\n")
+}
+
+fn steps(text: &str) -> Vec<Step> {
+    cell(text).clients.remove(0).script.steps
+}
+
+#[test]
+fn a_resource_is_a_check_or_a_table() {
+    for guard in Guard::ALL {
+        let [word, table] = [format!("{:?}", guard.name()), format!("{{ check = {:?} }}", guard.name())]
+            .map(|resource| cell(&with(&resource, "\"read\"")).resource);
+        assert_eq!((word.guard, word.manner), (guard, Manner::default()));
+        assert_eq!(table, word);
+    }
+}
+
+#[test]
+fn how_a_check_is_applied_is_said_beside_it() {
+    let slow = "{ write = { takes = \"5ms\" } }";
+    let all = "{ check = \"fence_rw\", act = \"record-then-act\", max = \"volatile\", barrier = \"whole\" }";
+    let manner = cell(&with(all, slow)).resource.manner;
+    assert_eq!(manner, Manner { act: Act::RecordThenAct, max: Max::Volatile, barrier: Reach::Whole });
+    refuse(
+        &with("{ check = \"fence_rw\", act = «\"atomc\"» }", slow),
+        "unknown word `atomc`: `act` is one of `atomic`, `check-then-act`, `record-then-act`",
+    );
+}
+
+#[test]
+fn what_there_is_nothing_to_apply_to_is_refused() {
+    let slow = "{ write = { takes = \"5ms\" } }";
+    let act = "«act» = \"check-then-act\"";
+    refuse(
+        &with(&format!("{{ check = \"open\", {act} }}"), slow),
+        "`act` cannot apply: the check `open` checks nothing",
+    );
+    for check in ["open", "version"] {
+        for key in ["«max» = \"volatile\"", "«barrier» = \"whole\""] {
+            let name = if key.contains("max") { "max" } else { "barrier" };
+            let message = format!("`{name}` cannot apply: the check `{check}` records no tokens");
+            refuse(&with(&format!("{{ check = {check:?}, {key} }}"), slow), &message);
+        }
+    }
+}
+
+#[test]
+fn a_check_before_the_act_makes_a_difference_only_where_something_takes_time() {
+    let resource = "{ check = \"fence_rw\", act = «\"check-then-act\"» }";
+    let message = "`check-then-act` cannot apply: nothing takes the resource any time, as `{ write = { takes = \"5ms\" } }` would";
+    refuse(&with(resource, "\"read\", \"write\""), message);
+    let repeated = "{ repeat = { times = 2, do = [{ read = { takes = \"5ms\" } }] } }";
+    accept(&with(&resource.replace(['«', '»'], ""), repeated));
+    // Who knows what a step that could not be read would have taken.
+    refuse(&with(&resource.replace(['«', '»'], ""), "«\"wriet\"»"), "unknown word `wriet`");
+}
+
+#[test]
+fn an_operation_takes_time_that_may_be_drawn() {
+    let [fixed, drawn]: [Step; 2] = steps(&with(
+        "\"open\"",
+        "{ write = { takes = \"5ms\" } }, { read = { object = \"x\", takes = { mean = \"1ms\" } } }",
+    ))
+    .drain(1..)
+    .collect::<Vec<_>>()
+    .try_into()
+    .expect("two");
+    let millis = host::Duration::from_millis;
+    assert_eq!(fixed, Step::Write(Use { takes: host::Span::Fixed(millis(5)), ..Use::of("object".into()) }));
+    assert_eq!(drawn, Step::Read(Use { object: "x".into(), takes: host::Span::Exponential { mean: millis(1) } }));
+    refuse(
+        &with("\"open\"", "{ write = { takes = «\"80min\"» } }"),
+        "an operation takes at most 4294967295us, a little more than 71 min",
+    );
+}
+
+#[test]
+fn only_a_check_that_knows_marks_is_marked() {
+    for guard in Guard::ALL {
+        let text = |mark: &str| with(&format!("{:?}", guard.name()), mark);
+        if guard.takes_marks() {
+            assert_eq!(steps(&text("{ mark = \"x\" }"))[1], Step::Mark(Use::of("x".into())));
+        } else {
+            let message = format!("`mark` cannot apply: the resource's check `{}` knows no marks", guard.name());
+            refuse(&text("«\"mark\"»"), &message);
+        }
+    }
+}
+
+#[test]
+fn a_resource_that_lists_its_objects_has_no_others() {
+    let objects = "{ check = \"open\", objects = [\"account\", \"stock\"] }";
+    accept(&with(objects, "{ read = \"stock\" }"));
+    suggest(&with(objects, "{ read = «\"acount\"» }"), "the resource has no object `acount`", "account");
+    refuse(
+        &with(objects, "{ write = { object = «\"parcel\"» } }"),
+        "the resource has no object `parcel`; it has: `account`, `stock`",
+    );
+    refuse(&with(objects, "«\"read\"»"), "the resource has no object `object`; it has: `account`, `stock`");
+    let scriptless = format!("{HEAD}lock = \"redis\"\nresource = {objects}\n[client.«A»]\n");
+    refuse(&scriptless, "the resource has no object `object`; it has: `account`, `stock`");
+    refuse(&with("{ objects = «[]» }", "\"read\""), "a resource has at least one object");
+}
+
+#[test]
+fn a_fence_wants_a_lock_with_tokens_and_a_unique_mark_and_a_version_do_not() {
+    let none = |guard: Guard| {
+        with(&format!("{:?}", guard.name()), "\"read\"").replace("\"redis\"", "{ redis = { token = «\"none\"» } }")
+    };
+    for guard in Guard::ALL {
+        if guard.orders_tokens() {
+            refuse(
+                &none(guard),
+                "the resource checks tokens, and this lock would give none: its operations would carry no token",
+            );
+        } else {
+            accept(&none(guard).replace(['«', '»'], ""));
+        }
+    }
+}
+
+#[test]
+fn a_point_at_the_resource_is_one_that_somebody_reaches() {
+    let at = |resource: &str, steps: &str, point: &str| {
+        let fault = format!("[fault.f]\npause = \"A\"\nwhen = {{ point = {point} }}\n");
+        format!("{}{fault}", with(resource, steps))
+    };
+    for point in ["about-to-mark", "marked"] {
+        accept(&at("\"mark\"", "\"mark\"", &format!("{point:?}")));
+        let message = format!("no client ever reaches the point `{point}` in this cell");
+        refuse(&at("\"mark\"", "\"read\"", &format!("«{point:?}»")), &message);
+    }
+    let slow = "{ write = { takes = \"5ms\" } }";
+    let apart = "{ check = \"fence_w\", act = \"check-then-act\" }";
+    accept(&at(apart, slow, "\"check-passed\""));
+    let never = "no client ever reaches the point `check-passed` in this cell";
+    refuse(&at("\"fence_w\"", slow, "«\"check-passed\"»"), never);
+}
