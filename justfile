@@ -18,6 +18,10 @@ test:
 scenario *ARGS:
     cargo run -- scenario {{ARGS}}
 
+# Every scenario of the catalogue, or of a folder: just check-scenarios my/folder
+check-scenarios *ARGS:
+    cargo run -- check {{ARGS}}
+
 # The same bytes on any thread count, build profile and process
 determinism:
     .ci/determinism

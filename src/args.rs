@@ -21,6 +21,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Play a scenario over many seeds and say whether it came out as expected
     Scenario(ScenarioArgs),
+    /// Play many scenarios, a line for each: the catalogue, or your own folder of files
+    Check(CheckArgs),
     /// List the scenarios that come with fencepost
     List(ListArgs),
     /// Show a scenario's file
@@ -93,6 +95,22 @@ impl RunArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// A folder or a file; or a part of scenarios' names or topics. Default: the whole catalogue
+    #[arg(value_name = "FILTER|FOLDER")]
+    pub(crate) what: Option<String>,
+    /// How many seeds (from 0), or which: A..B, B excluded. Default: what each scenario says
+    #[arg(long, value_name = "N|A..B", value_parser = parse_seeds)]
+    pub(crate) seeds: Option<Range<u64>>,
+    /// How many threads. Default: one for each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// For a person, or for a program
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// For a person, or for a program
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -128,6 +146,8 @@ pub(crate) enum Colour {
 pub(crate) enum SchemaOf {
     /// What `scenario --format json` prints
     Result,
+    /// What `check --format json` prints
+    Check,
     /// The JSON Lines files in `out/`
     Trace,
 }
@@ -161,6 +181,7 @@ Examples:
   fencepost scenario gc-pause                    the first thing to try
   fencepost scenario gc-pause --seeds 42..43     one seed
   fencepost scenario mine.toml --format json     your own file, for a program
+  fencepost check                                everything that comes along
   fencepost explain out/gc-pause/redis-open-0.jsonl
 
 Exit codes:

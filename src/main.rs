@@ -36,6 +36,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Scenario(args) => commands::scenario::run(&args),
+        Command::Check(args) => commands::check::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Show { name } => commands::show::run(&name),
         Command::Replay { trace } => commands::replay::run(&trace),

@@ -35,7 +35,12 @@ pub(crate) fn complain(failure: &Failure) {
     match failure {
         // The loader draws its findings itself, each an error of its own.
         Failure::Scenario(errors) => remark(errors.coloured()),
-        other => remark(format_args!("{ERROR}error{ERROR:#}: {other}")),
+        other => {
+            if let Failure::Scenarios { mistaken, .. } = other {
+                mistaken.iter().for_each(|errors| remark(format_args!("{}\n", errors.coloured())));
+            }
+            remark(format_args!("{ERROR}error{ERROR:#}: {other}"));
+        }
     }
 }
 

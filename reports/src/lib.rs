@@ -6,6 +6,7 @@
 //! | file | what | for |
 //! |---|---|---|
 //! | [`result`] | a sweep as one JSON object | programs |
+//! | [`check`] | many sweeps together | both |
 //! | [`figure`] | what is expected to be some number, and what it came to | both |
 //! | [`table`] | a sweep as a table | people |
 //! | [`trace`] | a run as JSON Lines | replay, and other tools |
@@ -18,6 +19,7 @@
 //! library and no feature of one can reorder them. 64-bit seeds and hashes are strings: a reader in
 //! JavaScript would round them. No figure is a float.
 
+pub mod check;
 mod facts;
 pub mod figure;
 pub mod result;
@@ -32,9 +34,9 @@ pub mod trace;
 mod words;
 
 pub use figure::FigureReport;
-pub use result::{CellReport, PropertyReport, Spread, SweepReport, to_json};
+pub use result::{CellReport, PropertyReport, Spread, Standing, SweepReport, to_json};
 pub use run::{JudgedRun, StruckFault};
-pub use schema::{result_schema, trace_schema};
+pub use schema::{check_schema, result_schema, trace_schema};
 pub use story::{holds_story, short_story, story};
 pub use timeline::timeline;
 pub use trace::{Difference, Trace, TraceError, TraceEvent, TraceFooter, TraceHeader, TraceVerdict};

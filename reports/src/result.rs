@@ -43,6 +43,8 @@ pub struct CellReport {
     pub inconclusive: u64,
     /// Whether all properties came out as expected, and faults landed as they should.
     pub as_expected: bool,
+    /// How it came out.
+    pub standing: Standing,
     /// How each property that was judged came out.
     pub properties: IndexMap<String, PropertyReport>,
     /// What is expected to be some number, by its path in the scenario file, and what it came to.
@@ -61,6 +63,55 @@ pub struct CellReport {
     pub hash: String,
     /// Where the trace of the first violation was written, if it was.
     pub trace: Option<String>,
+}
+
+/// How a cell came out. Broken promises outrank untested ones, and those outrank undecided ones.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// All is as expected.
+    AsExpected,
+    /// Some property could not be decided.
+    Inconclusive,
+    /// Some fault never landed: nothing was tried.
+    Vacuous,
+    /// Something is not as expected.
+    Differs,
+}
+
+impl Standing {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AsExpected => "as expected",
+            Self::Inconclusive => "inconclusive",
+            Self::Vacuous => "vacuous",
+            Self::Differs => "differs",
+        }
+    }
+}
+
+impl SweepReport {
+    /// How the scenario came out: as the gravest of its cells.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.cells.iter().map(|cell| cell.standing).max().unwrap_or(Standing::AsExpected)
+    }
+}
+
+impl CellReport {
+    /// One seed that shows what is not as expected, if one does.
+    #[must_use]
+    pub fn witness(&self) -> Option<&str> {
+        let broken = self.properties.values().filter(|property| property.expected == "holds" && !property.as_expected);
+        let off = self.figures.values().filter(|figure| !figure.as_expected);
+        let mut seeds = broken
+            .map(|property| &property.first_seed)
+            .chain(off.map(|figure| &figure.seed))
+            .filter_map(Option::as_deref);
+        seeds.next()
+    }
 }
 
 /// One property of one cell.

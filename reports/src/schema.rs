@@ -6,6 +6,7 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use crate::check::CheckReport;
 use crate::result::SweepReport;
 use crate::trace::{TraceEvent, TraceFooter, TraceHeader};
 
@@ -13,6 +14,12 @@ use crate::trace::{TraceEvent, TraceFooter, TraceHeader};
 #[must_use]
 pub fn result_schema() -> String {
     pretty(generator().into_root_schema_for::<SweepReport>())
+}
+
+/// The schema of `fencepost.check/1`.
+#[must_use]
+pub fn check_schema() -> String {
+    pretty(generator().into_root_schema_for::<CheckReport>())
 }
 
 /// The schema of one line of `fencepost.trace/1`: a header, an event, or a footer.
@@ -125,7 +132,7 @@ mod tests {
 
     #[test]
     fn schemas_are_draft_7() {
-        for schema in [result_schema(), trace_schema()] {
+        for schema in [result_schema(), check_schema(), trace_schema()] {
             assert_eq!(parsed(&schema)["$schema"], "http://json-schema.org/draft-07/schema#");
             assert!(schema.ends_with("}\n") && !schema.contains("$defs"), "{schema}");
         }

@@ -38,28 +38,32 @@ pub fn table(report: &SweepReport, width: usize) -> String {
 /// nothing was tried or decided.
 #[must_use]
 pub fn notes(report: &SweepReport) -> Vec<String> {
+    report.cells.iter().flat_map(notes_of).collect()
+}
+
+/// The same of one cell.
+#[must_use]
+pub fn notes_of(cell: &CellReport) -> Vec<String> {
     let mut notes = Vec::new();
-    for cell in &report.cells {
-        let place = place(cell);
-        for (name, property) in cell.properties.iter().filter(|(_, property)| !property.as_expected) {
-            let first = property.first_seed.as_ref().map_or_else(String::new, |seed| format!(" (first: seed {seed})"));
-            let (broken, seeds, expected) = (property.broken, cell.seeds, expectation(&property.expected));
-            notes.push(format!("{place}: {name} is broken in {broken} of {seeds} seeds{first}, but {expected}"));
-        }
-        for (path, figure) in cell.figures.iter().filter(|(_, figure)| !figure.as_expected) {
-            notes.push(format!("{place}: {}", figure::sentence(path, figure)));
-        }
-        if let Some(differs) = &cell.outside_differs {
-            notes.push(format!("{place}: {differs}"));
-        }
-        if cell.vacuous > 0 {
-            let faults = cell.vacuous_faults.join(", ");
-            notes.push(format!("{place}: in {} of {} seeds a fault never landed ({faults})", cell.vacuous, cell.seeds));
-        }
-        if cell.inconclusive > 0 {
-            let (seeds, of) = (cell.inconclusive, cell.seeds);
-            notes.push(format!("{place}: in {seeds} of {of} seeds something could not be decided"));
-        }
+    let place = place(cell);
+    for (name, property) in cell.properties.iter().filter(|(_, property)| !property.as_expected) {
+        let first = property.first_seed.as_ref().map_or_else(String::new, |seed| format!(" (first: seed {seed})"));
+        let (broken, seeds, expected) = (property.broken, cell.seeds, expectation(&property.expected));
+        notes.push(format!("{place}: {name} is broken in {broken} of {seeds} seeds{first}, but {expected}"));
+    }
+    for (path, figure) in cell.figures.iter().filter(|(_, figure)| !figure.as_expected) {
+        notes.push(format!("{place}: {}", figure::sentence(path, figure)));
+    }
+    if let Some(differs) = &cell.outside_differs {
+        notes.push(format!("{place}: {differs}"));
+    }
+    if cell.vacuous > 0 {
+        let faults = cell.vacuous_faults.join(", ");
+        notes.push(format!("{place}: in {} of {} seeds a fault never landed ({faults})", cell.vacuous, cell.seeds));
+    }
+    if cell.inconclusive > 0 {
+        let (seeds, of) = (cell.inconclusive, cell.seeds);
+        notes.push(format!("{place}: in {seeds} of {of} seeds something could not be decided"));
     }
     notes
 }

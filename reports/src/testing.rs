@@ -15,7 +15,7 @@ use spec::{
 };
 
 use crate::figure::{self, FigureReport};
-use crate::result::{self, CellReport, PropertyReport, Spread, SweepReport};
+use crate::result::{self, CellReport, PropertyReport, Spread, Standing, SweepReport};
 use crate::run::{JudgedRun, StruckFault};
 use crate::trace::{self, TraceEvent, TraceFooter, TraceHeader};
 
@@ -244,6 +244,16 @@ fn paused_holder(told: &mut Told) -> [AttemptId; 2] {
     [first, second]
 }
 
+/// The text as it is on paper.
+pub(crate) fn without_colours(text: &str) -> String {
+    let mut text = text.to_owned();
+    for colour in ["\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
+        text = text.replace(colour, "");
+    }
+    assert!(!text.contains('\x1b'), "{text:?}");
+    text
+}
+
 /// The sweep of that scenario, as it comes out.
 pub(crate) fn gc_pause() -> SweepReport {
     let cells = vec![gc_pause_cell("open", 1_000), gc_pause_cell("fence_rw", 0)];
@@ -264,6 +274,7 @@ fn gc_pause_cell(resource: &str, lost: u64) -> CellReport {
         vacuous: 0,
         inconclusive: 0,
         as_expected: true,
+        standing: Standing::AsExpected,
         properties: Property::ALL
             .into_iter()
             .zip([0, 1_000, lost, lost, 0])

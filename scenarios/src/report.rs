@@ -1,5 +1,7 @@
 //! From runs and sweeps to what the reports are written from: names instead of numbers.
 
+use std::ops::Range;
+
 use host::NodeId;
 use reports::figure::Seen;
 use reports::trace::{TraceEvent, TraceFooter, TraceHeader, attempt_label};
@@ -46,6 +48,7 @@ pub fn cell_report(cell: &Cell, lock: &str, tally: &Tally, trace: Option<String>
         vacuous: tally.vacuous,
         inconclusive: tally.inconclusive,
         as_expected: tally.standing() == Standing::AsExpected,
+        standing: tally.standing(),
         properties: Property::ALL.into_iter().filter_map(property).collect(),
         figures: tally.figures.iter().map(|figure| (figure.claim.figure.path(), self::figure(figure, tally))).collect(),
         grant_overlap_ms: spread(&tally.grant_overlap),
@@ -164,19 +167,30 @@ pub fn trace_file_name(cell: &Cell, lock: &str, seed: u64) -> String {
     format!("{name}-{seed}.jsonl")
 }
 
-/// The command that plays one seed of a cell again. `scenario` is what the user called it.
+/// The command that plays some seeds of a cell again. `scenario` is what the user called it.
 #[must_use]
-pub fn reproduce(scenario: &str, cell: &Cell, lock: &str, set: &[String], seed: u64) -> String {
-    let mut line = format!("fencepost scenario {} --lock {}", quoted(scenario), quoted(lock));
+pub fn reproduce(scenario: &str, cell: &CellReport, set: &[String], seeds: &Range<u64>) -> String {
+    let mut line = format!("fencepost scenario {} --lock {}", quoted(scenario), quoted(&cell.lock));
     for (axis, option) in &cell.params {
         line.push_str(&format!(" --cell {}", quoted(&format!("{axis}={option}"))));
     }
     for set in set {
         line.push_str(&format!(" --set {}", quoted(set)));
     }
-    // The last seed there is has no successor; nobody will miss it.
-    line.push_str(&format!(" --seeds {seed}..{}", seed.saturating_add(1)));
+    line.push_str(&format!(" --seeds {}..{}", seeds.start, seeds.end));
     line
+}
+
+/// The seeds that show how a cell differs: one that does, or all that were played.
+#[must_use]
+pub fn telling_seeds(cell: &CellReport, played: &Range<u64>) -> Range<u64> {
+    cell.witness().and_then(|seed| seed.parse().ok()).map_or_else(|| played.clone(), only)
+}
+
+/// The range of that seed alone. (The last seed there is has no successor; nobody will miss it.)
+#[must_use]
+pub const fn only(seed: u64) -> Range<u64> {
+    seed..seed.saturating_add(1)
 }
 
 /// As a shell takes it.

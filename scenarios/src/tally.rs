@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::Duration;
 use spec::{Assumption, Property, Verdict};
 
+pub use reports::Standing;
+
 pub use self::series::Series;
 pub use self::wilson::wilson;
 use crate::cell::{Cell, Expected};
@@ -74,19 +76,6 @@ pub struct FigureTally {
     pub value: Option<i64>,
     /// Whether it is as expected.
     pub as_expected: bool,
-}
-
-/// How a cell came out. Broken promises outrank untested ones, and those outrank undecided ones.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Standing {
-    /// All is as expected.
-    AsExpected,
-    /// Some property could not be decided.
-    Inconclusive,
-    /// Some fault never landed: nothing was tried.
-    Vacuous,
-    /// Something is not as expected.
-    Differs,
 }
 
 impl Tally {

@@ -1,5 +1,6 @@
 //! One verb a file, and what can go wrong with all of them.
 
+pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod replay;
@@ -10,20 +11,26 @@ mod telling;
 pub(crate) mod verify;
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use fencepost::exit::Exit;
 use rayon::ThreadPool;
-use reports::TraceError;
+use reports::{Standing, SweepReport, TraceError};
 use scenarios::Scenario;
 use scenarios::catalogue::{self, UnknownScenario};
 use scenarios::language::{LoadErrors, Override, instead, load};
+use scenarios::report::{reproduce, telling_seeds};
+
+use crate::output::points;
 
 /// Why a command could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
     Scenario(#[from] LoadErrors),
+    #[error("{} of {of} scenario files cannot be played", mistaken.len())]
+    Scenarios { mistaken: Vec<LoadErrors>, of: usize },
     #[error("{0}; `fencepost list` names them all, and a path ends in .toml")]
     UnknownScenario(#[from] UnknownScenario),
     #[error("cannot read {}: {error}", path.display())]
@@ -49,6 +56,7 @@ impl Failure {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Scenario(_)
+            | Self::Scenarios { .. }
             | Self::UnknownScenario(_)
             | Self::Read { .. }
             | Self::Trace { .. }
@@ -64,12 +72,18 @@ impl Failure {
 /// Reads a scenario: a file if it looks like one, else one of the catalogue's.
 pub(crate) fn load_scenario(name: &str, set: &[Override]) -> Result<Scenario, Failure> {
     let path = Path::new(name);
-    if path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1 {
+    if is_path(name) {
         let text = read(path)?;
         return Ok(load(name, &text, set)?);
     }
     let entry = catalogue::find(name)?;
     Ok(load(entry.file, entry.text, set)?)
+}
+
+/// Whether somebody means a file, rather than a scenario of the catalogue.
+fn is_path(name: &str) -> bool {
+    let path = Path::new(name);
+    path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
@@ -79,6 +93,27 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 /// Somebody asked for what `owner` does not have: says what it has instead.
 pub(crate) fn not_there(message: String, name: &str, owner: &str, known: &[&str]) -> Failure {
     Failure::NotThere(message + &instead(name, owner, known))
+}
+
+/// What is not as expected, or was not tried or decided, cell by cell, each with the command that shows it.
+fn differences(scenario: &str, set: &[String], report: &SweepReport, seeds: &Range<u64>) -> String {
+    let mut text = String::new();
+    for cell in report.cells.iter().filter(|cell| !cell.as_expected) {
+        text += &points(&reports::table::notes_of(cell));
+        let seeds = telling_seeds(cell, seeds);
+        // Commands are not broken to lines: they are there to be copied.
+        text += &format!("    reproduce: {}\n", reproduce(scenario, cell, set, &seeds));
+    }
+    text
+}
+
+/// The exit code for how several things came out: that of the gravest.
+fn exit_of(standings: impl Iterator<Item = Standing>) -> Exit {
+    match standings.max() {
+        Some(Standing::Differs) => Exit::Differs,
+        Some(Standing::Vacuous | Standing::Inconclusive) => Exit::Inconclusive,
+        Some(Standing::AsExpected) | None => Exit::AsExpected,
+    }
 }
 
 /// The threads that play runs.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use fencepost::exit::Exit;
 use reports::CellReport;
 use scenarios::report;
-use scenarios::{Cell, Contender, Player, Progress, Run, Scenario, Standing, Tally, sweep};
+use scenarios::{Cell, Contender, Player, Progress, Run, Scenario, Tally, sweep};
 use spec::Property;
 
 use super::telling::{judged, place};
-use super::{Failure, load_scenario, not_there, pool};
+use super::{Failure, differences, exit_of, load_scenario, not_there, pool};
 use crate::args::{Format, ScenarioArgs};
 use crate::output::{complain, filled, points, print, remark, width};
 use crate::{interrupt, progress};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
             print(format_args!("{}\n\n", filled(&scenario.title)))?;
             print(reports::table::table(&report, width()))?;
             print(format_args!("\n{}\n", filled(&reports::table::summary(&report))))?;
-            print(points(&reports::table::notes(&report)))?;
+            print(differences(&args.scenario, args.run.set(), &report, &seeds))?;
             let figures = reports::table::figures(&report);
             if !figures.is_empty() {
                 print(format_args!("\nAs expected in numbers:\n\n{}", points(&figures)))?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
         remark(format_args!("interrupted: {} of {} cells were finished and are kept", played.len(), cells.len()));
         return Ok(Exit::Interrupted);
     }
-    Ok(exit(&played))
+    Ok(exit_of(played.iter().map(Tally::standing)))
 }
 
 /// The cells that the arguments leave.
@@ -99,20 +99,11 @@ fn play(cells: &[&Cell], seeds: &Range<u64>, threads: Option<u16>) -> Result<Vec
     interrupt::stops(&progress);
     let pool = pool(threads)?;
     let runs = (seeds.end - seeds.start).saturating_mul(cells.len() as u64);
-    let work = || {
+    let work = |_: &progress::Reporter<()>| {
         let tally = |cell: &&Cell| sweep(cell, &Contender::built_in(&cell.lock), seeds.clone(), &progress);
         cells.iter().map_while(tally).collect()
     };
-    Ok(progress::watched(&pool, &progress, runs, work))
-}
-
-/// Of several, the gravest.
-fn exit(played: &[Tally]) -> Exit {
-    match played.iter().map(Tally::standing).max() {
-        Some(Standing::Differs) => Exit::Differs,
-        Some(Standing::Vacuous | Standing::Inconclusive) => Exit::Inconclusive,
-        Some(Standing::AsExpected) | None => Exit::AsExpected,
-    }
+    Ok(progress::watched(&pool, &progress, runs, work, |()| {}))
 }
 
 /// The first violation of a sweep, recorded.
@@ -120,6 +111,8 @@ struct Violation<'c> {
     cell: &'c Cell,
     run: Run,
     property: Property,
+    /// The command that plays it again.
+    again: String,
     /// Where it was written, if it could be.
     trace: Option<String>,
 }
@@ -152,16 +145,16 @@ impl Show<'_> {
         };
         let report = report::cell_report(cell, lock, tally, trace.clone());
         let property = run.gravest_broken().expect("this seed broke something");
-        (report, Some(Violation { cell, run, property, trace }))
+        let again = report::reproduce(&self.args.scenario, &report, self.args.run.set(), &report::only(seed));
+        (report, Some(Violation { cell, run, property, again, trace }))
     }
 
     fn violation(&self, violation: &Violation<'_>) -> Result<(), Failure> {
-        let Violation { cell, run, property, trace } = violation;
+        let Violation { cell, run, property, again, trace } = violation;
         let contender = Contender::built_in(&cell.lock);
         let heading = format!("The first violation ({}):", place(cell, &contender, run));
         print(format_args!("\n{}\n\n", filled(&heading)))?;
         print(points(&judged(cell, &contender, run, |run| reports::short_story(run, *property))))?;
-        let again = report::reproduce(&self.args.scenario, cell, contender.name(), self.args.run.set(), run.seed);
         // Commands are not broken to lines: they are there to be copied.
         print(format_args!("\nreproduce: {again}\n"))?;
         let Some(trace) = trace else { return Ok(()) };

@@ -9,6 +9,7 @@ use crate::output::print;
 pub(crate) fn run(format: SchemaOf) -> Result<Exit, Failure> {
     print(match format {
         SchemaOf::Result => reports::result_schema(),
+        SchemaOf::Check => reports::check_schema(),
         SchemaOf::Trace => reports::trace_schema(),
     })?;
     Ok(Exit::AsExpected)

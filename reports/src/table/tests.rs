@@ -1,14 +1,9 @@
 use super::*;
-use crate::testing::{gc_pause, longest_belief_overlap};
+use crate::testing::{gc_pause, longest_belief_overlap, without_colours};
 
 /// The table without its colours.
 fn plain(report: &SweepReport, width: usize) -> String {
-    let mut text = table(report, width);
-    for colour in ["\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
-        text = text.replace(colour, "");
-    }
-    assert!(!text.contains('\x1b'), "{text:?}");
-    text
+    without_colours(&table(report, width))
 }
 
 /// The sweep with a change to its cell at an open resource.
