@@ -14,7 +14,8 @@
 //!   in the name of the last that was, to the end of the round. A look at the clock looks at all that is
 //!   held; a client that goes on after its last release holds nothing: its check fails, unless it never
 //!   looks.
-//! * A handle for which a lock is acquired again forgets what it held: that is not re-entrant.
+//! * A handle for which a lock is acquired again enters it once more, if the lock is re-entrant, and as many
+//!   releases give it back; else the client forgets what it held.
 //! * What comes before the first grant of a round is done outside any attempt, without a check.
 //! * A round that a step ends early gives back what is held, the last first. One that plays to its end does not: a
 //!   script that has no `release` leaves the lease to run out.
@@ -33,7 +34,7 @@ use host::{Duration, Point, Purpose, Server, Stage};
 use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 
 use crate::link::Link;
-use crate::recipe::{LockHost, Recipe};
+use crate::recipe::{Again, LockHost, Recipe};
 use crate::resource::{Action, Op, OpReply, ResourceHost, Work};
 use crate::script::{Handle, Rounds, Script, Step, Use, points};
 use claims::Claims;
@@ -162,6 +163,11 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
 
     async fn acquire(&mut self, lock: LockName, handle: Handle, wait: Option<Duration>) -> Result<(), Over> {
         let host = &self.client.host;
+        if let Some(held) = self.claims.get(handle)
+            && let Some(entered) = self.client.enter_again(held).await
+        {
+            return entered;
+        }
         if let Some(forgotten) = self.claims.take(handle) {
             host.attempt(forgotten.attempt(), forgotten.end(host)).await;
         }
@@ -200,8 +206,14 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     }
 
     async fn release(&mut self, handle: Handle) -> Result<(), Over> {
+        let Client { host, recipe, .. } = self.client;
+        if let Some(held) = self.claims.get(handle)
+            && let Some(left) = host.attempt(held.attempt(), held.leave(host, recipe)).await
+        {
+            return if left { Ok(()) } else { Err(Over) };
+        }
         let section = self.claims.take(handle).ok_or(Over)?;
-        if section.release(&self.client.host, &self.client.recipe).await { Ok(()) } else { Err(Over) }
+        if section.release(host, recipe).await { Ok(()) } else { Err(Over) }
     }
 
     async fn read(&mut self, about: &Use) -> Result<(), Over> {
@@ -284,6 +296,17 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
                 return;
             }
             self.client.host.sleep(left).await;
+        }
+    }
+}
+
+impl<H: ResourceHost, L: Recipe<H>> Client<H, L> {
+    /// Asks for a lock that is held. `None`: it is not re-entrant.
+    async fn enter_again(&self, held: &Section<H, L>) -> Option<Result<(), Over>> {
+        match self.host.attempt(held.attempt(), held.enter_again(&self.host, &self.recipe)).await {
+            Again::NotReentrant => None,
+            Again::Entered { .. } => Some(Ok(())),
+            Again::Denied | Again::Failed => Some(Err(Over)),
         }
     }
 }

@@ -2,53 +2,41 @@
 //!
 //! A scenario chooses one of these; its switches are types, and each has a default with a source.
 
-use host::{Duration, Operation, Point, Ppm, nanos};
+mod redis;
+mod redisson;
+mod renew;
+pub mod switch;
+
+pub use redis::{
+    Again, Extend, LateGrant, LeaseFrom, OnError, OwnerValue, RedisLock, ReleaseBy, Take, TokenSource, ZeroLength,
+    points,
+};
+pub use redisson::{RedissonLock, Resend};
+pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
+
+use host::{Duration, Name, Operation, Point, Ppm, nanos};
 use spec::{Assumption, Property};
 
-use crate::redis;
+use switch::Switch;
 
 /// A lock as a scenario chooses it: a recipe and its switches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Lock {
     /// A lock on one Redis server: owner value, compare-and-delete.
     Redis(RedisLock),
+    /// Redisson's lock on one Redis server: a hash that counts its owner's entries.
+    Redisson(RedissonLock),
 }
 
-/// The switches of the lock on one Redis server.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct RedisLock {
-    /// Where the fencing token comes from.
-    pub token: TokenSource,
-    /// How often the lease is extended in the background. `None`: never (Redis clients do not do it
-    /// by themselves).
-    pub renew: Option<Duration>,
-    /// What becomes of a grant that comes after its caller was interrupted.
-    pub late_grant: LateGrant,
-}
-
-/// What a client library does with a grant that comes after its caller was interrupted.
-///
-/// Source of the question: Redisson, issues 2714 and 1626: a thread is interrupted in `tryLock` while the
-/// request is under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LateGrant {
-    /// Nobody looks at it: the call died with its caller, and the key stays until it expires.
-    #[default]
-    Forgotten,
-    /// The library takes it as any other, and renews it; nobody is left who could release it.
-    Kept,
-    /// The library gives it back at once.
-    GivenBack,
-}
-
-/// Where a Redis lock takes its fencing token from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum TokenSource {
-    /// It has none: the owner value is random and has no order.
-    #[default]
-    None,
-    /// `INCR` in the script that takes the lock, so that tokens are in the order of grants.
-    IncrInScript,
+/// On which occasion a recipe sends a request or passes a point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occasion {
+    /// When it asks for the lock.
+    Acquire,
+    /// When it extends the lease.
+    Renew,
+    /// When it gives the lock back.
+    Release,
 }
 
 /// What the loader must know of a lock to check a scenario's words.
@@ -68,18 +56,12 @@ pub struct LockFacts {
     pub operations: &'static [Operation],
     /// Whether it can give a fencing token.
     pub has_token: bool,
+    /// What can be set about it, in the order of `show lock`.
+    pub switches: &'static [Switch],
 }
 
 /// Every lock, in the order of `list`.
-pub const LOCKS: &[LockFacts] = &[LockFacts {
-    name: "redis",
-    title: "one Redis server, SET NX PX with an owner value, compare-and-delete",
-    server_prefix: "redis",
-    servers: 1,
-    points: &[],
-    operations: &[Operation("set"), Operation("renew"), Operation("release")],
-    has_token: true,
-}];
+pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS];
 
 /// The requests of the guarded resource, by the names that faults use.
 pub const RESOURCE_OPERATIONS: &[Operation] = &[Operation("read"), Operation("write"), Operation("mark")];
@@ -90,6 +72,45 @@ impl Lock {
     pub const fn facts(&self) -> &'static LockFacts {
         match self {
             Self::Redis(_) => &LOCKS[0],
+            Self::Redisson(_) => &LOCKS[1],
+        }
+    }
+
+    /// The requests that it sends as it is set, each on its occasion.
+    #[must_use]
+    pub fn operations(&self) -> Vec<(Operation, Occasion)> {
+        match self {
+            Self::Redis(lock) => lock.operations(),
+            Self::Redisson(_) => redisson::OPERATIONS.to_vec(),
+        }
+    }
+
+    /// The points of its own that it passes as it is set, each on its occasion.
+    #[must_use]
+    pub fn points(&self) -> Vec<(Point, Occasion)> {
+        match self {
+            Self::Redis(lock) => lock.points(),
+            Self::Redisson(_) => Vec::new(),
+        }
+    }
+
+    /// The key on its servers that counts its grants, if there is one.
+    #[must_use]
+    pub const fn counter(&self) -> Option<Name> {
+        match self {
+            Self::Redis(RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. }) => {
+                Some(crate::redis::lock::COUNTER)
+            }
+            Self::Redis(_) | Self::Redisson(_) => None,
+        }
+    }
+
+    /// Whether it extends its lease in the background.
+    #[must_use]
+    pub const fn renews(&self) -> bool {
+        match self {
+            Self::Redis(lock) => lock.renew.is_some(),
+            Self::Redisson(_) => true,
         }
     }
 
@@ -97,7 +118,8 @@ impl Lock {
     #[must_use]
     pub const fn needs(&self, property: Property) -> &'static [Assumption] {
         match self {
-            Self::Redis(_) => redis_needs(property),
+            // They rest on the same: what one of them does worse than the published lock is its own fault.
+            Self::Redis(_) | Self::Redisson(_) => redis_needs(property),
         }
     }
 
@@ -107,7 +129,7 @@ impl Lock {
         match (self, property) {
             // On nothing, as long as the tokens rise from grant to grant: clocks and pauses cannot change
             // that, as is said of `RightfulAccepted` below.
-            (Self::Redis(_), Property::EffectOrder | Property::NoLostUpdate) => &[],
+            (Self::Redis(_) | Self::Redisson(_), Property::EffectOrder | Property::NoLostUpdate) => &[],
             _ => self.needs(property),
         }
     }
@@ -120,7 +142,7 @@ impl Lock {
     pub fn rate_allowance(&self, ttl: Duration) -> Ppm {
         const MOST: Ppm = Ppm::new(1_000_000);
         let drift = match self {
-            Self::Redis(_) => redis::lock::drift(ttl),
+            Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
         };
         let Some(promised) = ttl.checked_sub(drift).map(nanos).filter(|promised| *promised > 0) else { return MOST };
         // 1/(1 - drift/TTL) - 1 = drift/(TTL - drift).
@@ -156,12 +178,13 @@ const fn redis_needs(property: Property) -> &'static [Assumption] {
 mod tests {
     use super::*;
 
-    const REDIS: Lock =
-        Lock::Redis(RedisLock { token: TokenSource::None, renew: None, late_grant: LateGrant::Forgotten });
+    fn redis() -> Lock {
+        Lock::Redis(RedisLock::default())
+    }
 
     #[test]
     fn the_rate_allowance_is_what_the_drift_allowance_covers() {
-        let allowance = |ms| REDIS.rate_allowance(Duration::from_millis(ms)).get();
+        let allowance = |ms| redis().rate_allowance(Duration::from_millis(ms)).get();
         // 102 ms of 10 s: 102/9,898.
         assert_eq!(allowance(10_000), 10_305);
         assert_eq!(allowance(30_000), 10_169);
@@ -174,21 +197,21 @@ mod tests {
     fn every_property_rests_on_at_least_what_those_below_it_rest_on() {
         let ladder = [Property::GrantExclusion, Property::BeliefExclusion, Property::EffectOrder];
         for pair in ladder.windows(2) {
-            let (lower, upper) = (REDIS.needs(pair[0]), REDIS.needs(pair[1]));
+            let (lower, upper) = (redis().needs(pair[0]), redis().needs(pair[1]));
             assert!(lower.iter().all(|assumption| upper.contains(assumption)), "{pair:?}");
             assert!(lower.len() < upper.len(), "{pair:?}");
         }
-        assert_eq!(REDIS.needs(Property::NoLostUpdate), REDIS.needs(Property::EffectOrder));
-        assert_eq!(REDIS.needs(Property::RightfulAccepted), []);
+        assert_eq!(redis().needs(Property::NoLostUpdate), redis().needs(Property::EffectOrder));
+        assert_eq!(redis().needs(Property::RightfulAccepted), []);
     }
 
     #[test]
     fn a_fence_makes_the_effects_rest_on_tokens_alone_and_nothing_else() {
         for property in Property::ALL {
-            let behind = REDIS.needs_behind_fence(property);
+            let behind = redis().needs_behind_fence(property);
             match property {
                 Property::EffectOrder | Property::NoLostUpdate => assert_eq!(behind, []),
-                _ => assert_eq!(behind, REDIS.needs(property)),
+                _ => assert_eq!(behind, redis().needs(property)),
             }
         }
     }

@@ -28,6 +28,8 @@
 use host::{Duration, Host, MonoTime};
 use spec::{Authorities, LockName, Note, Token};
 
+use crate::lock::Renew;
+
 /// A process in a world whose history is about locks.
 pub trait LockHost: Host<Note = Note> {}
 
@@ -44,8 +46,10 @@ pub trait Recipe<H: Host>: Clone + 'static {
         let _ = host;
     }
 
-    /// How often the lease is to be extended in the background. `None`: never.
-    fn renew_every(&self) -> Option<Duration> {
+    /// How the lease is to be extended in the background. Asked once after each grant of that lock. `None`:
+    /// not at all.
+    fn renewing(&self, lock: LockName) -> Option<Renew> {
+        let _ = lock;
         None
     }
 
@@ -55,7 +59,19 @@ pub trait Recipe<H: Host>: Clone + 'static {
     /// Extends the lease, to `by` from now (`None`: to the lock's own length).
     async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>, by: Option<Duration>) -> Renewal {
         let _ = (host, lock, lease, by);
-        Renewal::Failed
+        Renewal::Refused
+    }
+
+    /// Asks for a lock that is held already under that lease.
+    async fn acquire_again(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>) -> Again {
+        let _ = (host, lock, lease);
+        Again::NotReentrant
+    }
+
+    /// Gives back one of several entries into a lock that is re-entrant: the lease goes on.
+    async fn leave(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>) -> Release {
+        let _ = (host, lock, lease);
+        Release::Confirmed
     }
 
     /// Gives the lock back.
@@ -103,7 +119,25 @@ pub enum Renewal {
         /// The new promised end, on the client's monotonic clock.
         until: MonoTime,
     },
-    /// The service refused or did not answer, or the lock cannot be extended.
+    /// The service said that the lock is not the client's, or the lock cannot be extended.
+    Refused,
+    /// No clear answer: the lease may be longer now, or not.
+    Failed,
+}
+
+/// How it ended to ask for a lock that is held already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    /// This lock knows nothing of that: it is asked for as if it were not held.
+    NotReentrant,
+    /// The client is in once more.
+    Entered {
+        /// The new promised end, if entering has moved it.
+        until: Option<MonoTime>,
+    },
+    /// The service said no: the lock is not the client's any more.
+    Denied,
+    /// No clear answer.
     Failed,
 }
 
@@ -112,6 +146,8 @@ pub enum Renewal {
 pub enum Release {
     /// The service confirmed it.
     Confirmed,
+    /// The service confirmed it, and takes the client for the owner still: it has counted more entries.
+    EntriesLeft,
     /// The lock was not the client's to release, or the service did not answer.
     Refused,
 }

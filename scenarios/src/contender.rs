@@ -9,7 +9,7 @@ use host::{Duration, Server};
 use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
 use models::recipe::Recipe;
-use models::redis::{Command, SingleRedis};
+use models::redis::{Command, Redisson, SingleRedis};
 use models::resource::Op;
 use models::script::Script;
 use models::{Locks, play};
@@ -110,6 +110,13 @@ pub(crate) fn built_in<H: LocksHost>(
             let switches = switches.clone();
             program(bench, resource, script, move |bench| {
                 SingleRedis::new(bench.redis[0], bench.ttl, bench.call_timeout, &switches)
+            })
+        }
+        Lock::Redisson(switches) => {
+            let switches = switches.clone();
+            program(bench, resource, script, move |bench| {
+                let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
+                Redisson::new(bench.redis[0], ttl, bench.call_timeout, &switches)
             })
         }
     }

@@ -7,13 +7,17 @@ use host::{AttemptId, Duration, Host, MonoTime, Part, Task};
 use spec::{LockName, Note, Token};
 
 use super::mark;
-use crate::recipe::{Lease, LockHost, Recipe, Release, Renewal};
+use crate::lock::{OnFailure, Renew, Stops};
+use crate::recipe::{Again, Lease, LockHost, Recipe, Release, Renewal};
 use crate::script::points;
 
 /// A lock that is held, as far as the client knows.
 pub(super) struct Section<H: Host, L: Recipe<H>> {
     hold: Rc<Hold<L::Proof>>,
-    renewal: Option<H::Task<()>>,
+    /// Its renewal in the background, and when that stops.
+    renewal: Option<(H::Task<()>, Stops)>,
+    /// How often it was entered and not left.
+    entries: Cell<u32>,
 }
 
 /// What the acting task and the renewal share.
@@ -40,19 +44,37 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
         host.note(Note::Granted { attempt, token, until, counted });
         let hold = Rc::new(Hold { lock, attempt, lease, until: Cell::new(until), lost: Cell::new(false) });
         // What has no end needs no renewal.
-        let renewal = until.and_then(|_| recipe.renew_every()).map(|every| {
+        let renewal = until.and_then(|_| recipe.renewing(lock)).map(|how| {
             let (host, recipe, hold) = (host.clone(), recipe.clone(), Rc::clone(&hold));
-            host.clone().spawn(Part::RENEWAL, async move {
-                loop {
-                    host.sleep(every).await;
-                    if !hold.renew(&host, &recipe, None).await {
-                        return;
-                    }
-                }
-            })
+            let task = host.clone().spawn(Part::RENEWAL, async move { hold.keep_alive(&host, &recipe, how).await });
+            (task, how.stops)
         });
         host.point(points::GRANTED).await;
-        Self { hold, renewal }
+        Self { hold, renewal, entries: Cell::new(1) }
+    }
+
+    /// Asks for the lock again, which is held.
+    pub(super) async fn enter_again(&self, host: &H, recipe: &L) -> Again {
+        let Hold { lock, attempt, ref lease, ref until, .. } = *self.hold;
+        let again = recipe.acquire_again(host, lock, lease).await;
+        if let Again::Entered { until: moved } = again {
+            self.entries.update(|entries| entries + 1);
+            if let Some(moved) = moved {
+                until.set(Some(moved));
+                mark(host, Note::Renewed { attempt, until: moved }, points::RENEWED).await;
+            }
+        }
+        again
+    }
+
+    /// Whether it was entered more than once; then it gives one entry back, and says whether that was
+    /// confirmed.
+    pub(super) async fn leave(&self, host: &H, recipe: &L) -> Option<bool> {
+        if self.entries.get() == 1 {
+            return None;
+        }
+        self.entries.update(|entries| entries - 1);
+        Some(recipe.leave(host, self.hold.lock, &self.hold.lease).await != Release::Refused)
     }
 
     pub(super) fn attempt(&self) -> AttemptId {
@@ -84,14 +106,13 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
 
     /// The acting task extends the lease itself. Whether it is extended.
     pub(super) async fn renew(&self, host: &H, recipe: &L, by: Option<Duration>) -> bool {
-        self.hold.renew(host, recipe, by).await
+        let renewal = self.hold.renew(host, recipe, by).await;
+        self.hold.take_in(host, renewal, false).await
     }
 
     /// The client believes no more that it may act. The service is not told.
     pub(super) async fn end(&self, host: &H) {
-        if let Some(renewal) = &self.renewal {
-            renewal.abort();
-        }
+        self.stop_renewal(Stops::BeforeRelease);
         mark(host, Note::Ended { attempt: self.attempt() }, points::ENDED).await;
     }
 
@@ -101,7 +122,11 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
         let attempt = self.attempt();
         mark(host, Note::Releasing { attempt }, points::RELEASING).await;
         match recipe.release(host, self.hold.lock, &self.hold.lease).await {
-            Release::Confirmed => mark(host, Note::Released { attempt }, points::RELEASED).await,
+            Release::Confirmed => {
+                self.stop_renewal(Stops::AfterRelease);
+                mark(host, Note::Released { attempt }, points::RELEASED).await;
+            }
+            Release::EntriesLeft => mark(host, Note::Released { attempt }, points::RELEASED).await,
             Release::Refused => {
                 mark(host, Note::ReleaseRefused { attempt }, points::RELEASE_REFUSED).await;
                 return false;
@@ -109,27 +134,56 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
         }
         true
     }
+
+    fn stop_renewal(&self, when: Stops) {
+        if let Some((renewal, stops)) = &self.renewal
+            && *stops == when
+        {
+            renewal.abort();
+        }
+    }
 }
 
 impl<P> Hold<P> {
-    async fn renew<H, L>(&self, host: &H, recipe: &L, by: Option<Duration>) -> bool
+    /// The renewal in the background.
+    async fn keep_alive<H, L>(&self, host: &H, recipe: &L, how: Renew)
     where
         H: LockHost,
         L: Recipe<H, Proof = P>,
     {
-        let attempt = self.attempt;
-        host.point(points::RENEWING).await;
-        match recipe.renew(host, self.lock, &self.lease, by).await {
-            Renewal::Extended { until } => {
-                self.until.set(Some(until));
-                mark(host, Note::Renewed { attempt, until }, points::RENEWED).await;
-                true
-            }
-            Renewal::Failed => {
-                self.lost.set(true);
-                mark(host, Note::RenewalFailed { attempt }, points::RENEWAL_FAILED).await;
-                false
+        loop {
+            host.sleep(how.every).await;
+            let renewal = self.renew(host, recipe, None).await;
+            let may_live = self.until.get().is_none_or(|until| until > host.monotonic());
+            if !self.take_in(host, renewal, how.on_failure == OnFailure::TryOn && may_live).await {
+                return;
             }
         }
+    }
+
+    async fn renew<H, L>(&self, host: &H, recipe: &L, by: Option<Duration>) -> Renewal
+    where
+        H: LockHost,
+        L: Recipe<H, Proof = P>,
+    {
+        host.point(points::RENEWING).await;
+        recipe.renew(host, self.lock, &self.lease, by).await
+    }
+
+    /// Takes in how a renewal ended; one that nobody answered is no loss yet if it `may_live`. Whether the
+    /// lock is not lost.
+    async fn take_in<H: LockHost>(&self, host: &H, renewal: Renewal, may_live: bool) -> bool {
+        let attempt = self.attempt;
+        if let Renewal::Extended { until } = renewal {
+            self.until.set(Some(until));
+            mark(host, Note::Renewed { attempt, until }, points::RENEWED).await;
+            return true;
+        }
+        let is_lost = renewal == Renewal::Refused || !may_live;
+        if is_lost {
+            self.lost.set(true);
+        }
+        mark(host, Note::RenewalFailed { attempt }, points::RENEWAL_FAILED).await;
+        !is_lost
     }
 }

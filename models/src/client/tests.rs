@@ -5,7 +5,7 @@ use spec::{Authorities, Cause};
 
 use super::*;
 use crate::guard::Guard;
-use crate::lock::{RedisLock, TokenSource};
+use crate::lock::{RedisLock, Renew, TokenSource};
 use crate::redis::{Command, Reply, SingleRedis};
 use crate::script::Retry;
 use crate::testing::{Bench, Mishap, REDIS, RESOURCE, attempt};
@@ -56,6 +56,7 @@ impl Setup {
     fn program(self, bench: &Bench) -> impl Future<Output = ()> + use<> {
         let Self { steps, policy, rounds, retry, ttl, renew } = self;
         let script = Script { steps, policy, rounds, retry, call_timeout: secs(1) };
+        let renew = renew.map(Renew::every);
         let switches = RedisLock { token: TokenSource::IncrInScript, renew, ..RedisLock::default() };
         let lock = SingleRedis::new(REDIS, ttl, secs(1), &switches);
         play(bench.clone(), lock, RESOURCE, Rc::new(script))

@@ -6,12 +6,14 @@
 //! | `execute`, `transaction` | one command or script, one connection's transaction |
 //! | `keyspace` | the keys, and when they are gone |
 //! | [`command`], [`script`], [`reply`], [`value`] | what travels |
-//! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete |
+//! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete, and its departures |
+//! | [`redisson`] | Redisson's lock: a hash that counts, a watchdog |
 
 pub mod command;
 mod execute;
 mod keyspace;
 pub mod lock;
+pub mod redisson;
 pub mod reply;
 pub mod script;
 pub mod server;
@@ -20,6 +22,7 @@ pub mod value;
 
 pub use command::{Command, ExpireIf, Key, Length, Lives, SetIf};
 pub use lock::SingleRedis;
+pub use redisson::Redisson;
 pub use reply::{RedisError, Reply};
 pub use script::Script;
 pub use server::{Redis, TtlClock};

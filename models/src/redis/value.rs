@@ -4,6 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use host::{Digest, Fold};
+use spec::Token;
 
 /// The value of a key. Copies share the bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,16 @@ impl Value {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let canonical = text == "0" || digits.starts_with(|first| matches!(first, '1'..='9'));
         canonical.then(|| text.parse().ok()).flatten()
+    }
+}
+
+impl Value {
+    /// The first sixteen hexadecimal digits as a number: what an owner value is as a fencing token. What does not
+    /// begin with a digit is 0.
+    #[must_use]
+    pub fn as_token(&self) -> Token {
+        let digits = self.0.iter().take(16).map_while(|byte| char::from(*byte).to_digit(16));
+        Token(digits.fold(0, |number, digit| number << 4 | u64::from(digit)))
     }
 }
 

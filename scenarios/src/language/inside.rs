@@ -7,8 +7,6 @@
 //! * `disk = { node, slow = SPAN }`: each sync takes so long. It is refused where nothing is ever synced.
 
 use host::{Name, Shortage, Span};
-use models::lock::{Lock, TokenSource};
-use models::redis::lock::COUNTER;
 
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
@@ -67,10 +65,8 @@ pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opti
 /// A key that this cell's lock servers may have.
 fn key(sink: &Sink, node: &Node, world: &World) -> Option<Name> {
     let Some(key) = node.as_text() else { return wrong_type(sink, node, "a key is named by a string") };
-    let counts = match world.lock.as_ref()? {
-        Lock::Redis(redis) => redis.token == TokenSource::IncrInScript,
-    };
-    let keys: Vec<_> = world.locks.iter().copied().chain(counts.then_some(COUNTER)).collect();
+    let counter = world.lock.as_ref()?.counter();
+    let keys: Vec<_> = world.locks.iter().copied().chain(counter).collect();
     let names: Vec<_> = keys.iter().map(Name::as_str).collect();
     keys.iter()
         .copied()

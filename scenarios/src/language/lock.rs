@@ -7,7 +7,8 @@
 
 use host::Duration;
 use models::guard::Guard;
-use models::lock::{LOCKS, LateGrant, Lock, RedisLock, TokenSource};
+use models::lock::switch::Choice;
+use models::lock::{LOCKS, Lock, RedisLock, RedissonLock, Renew, Take, TokenSource};
 
 use super::error::Sink;
 use super::reader::{Fields, choice, table, word};
@@ -16,12 +17,6 @@ use super::value::positive;
 
 /// Locks of the language that nobody has modelled yet.
 const NOT_YET: [&str; 6] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres", "none"];
-
-const TOKEN_SOURCES: [(&str, TokenSource); 2] =
-    [("none", TokenSource::None), ("incr-in-script", TokenSource::IncrInScript)];
-
-const LATE_GRANTS: [(&str, LateGrant); 3] =
-    [("forgotten", LateGrant::Forgotten), ("kept", LateGrant::Kept), ("given-back", LateGrant::GivenBack)];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -43,20 +38,30 @@ pub(super) fn lock(sink: &Sink, node: &Node, guard: Option<Guard>, ttl: Option<O
     let choice = choice(sink, node, "the lock", &names, &NOT_YET)?;
     match choice.name {
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
+        "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
 }
 
 fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedisLock> {
     let sink = fields.sink;
-    let token_site = fields.get("token").map(|entry| entry.node.site);
-    let token = fields.maybe("token", token_source);
+    let [take_site, token_site] = ["take", "token"].map(|key| fields.get(key).map(|entry| entry.node.site));
     let renew_site = fields.get("renew").map(|entry| entry.site);
-    let renew =
-        fields.maybe("renew", |sink, node| table(sink, node, "`renew`", |fields| fields.need("every", positive)));
-    let late_grant = fields.or("late-grant", LateGrant::default(), late_grant);
+    let (value, take, token) = (switch(fields), switch(fields), own_switch::<TokenSource>(fields));
+    let (on_error, lease_from, again) = (switch(fields), switch(fields), switch(fields));
+    let (extend, zero, release, late_grant) = (switch(fields), switch(fields), switch(fields), switch(fields));
+    let renew = fields.maybe("renew", |sink, node| {
+        table(sink, node, "`renew`", |fields| {
+            let every = fields.need("every", positive);
+            renew(fields, every)
+        })
+    });
     if let (Some(site), Some(None)) = (renew_site, ttl) {
         sink.error(site, "there is nothing to renew: `ttl` is \"none\"");
+        return None;
+    }
+    if let (Some(site), Some(None), Some(Take::SetThenExpire)) = (take_site, ttl, take) {
+        sink.error(site, "there is nothing that expires: `ttl` is \"none\"");
         return None;
     }
     let checked = guard.is_some_and(Guard::orders_tokens);
@@ -66,22 +71,65 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         None if checked => TokenSource::IncrInScript,
         None => TokenSource::default(),
     };
-    Some(RedisLock { token, renew: renew?, late_grant: late_grant? })
+    Some(RedisLock {
+        value: value?,
+        take: take?,
+        token,
+        on_error: on_error?,
+        lease_from: lease_from?,
+        again: again?,
+        extend: extend?,
+        zero: zero?,
+        renew: renew?,
+        release: release?,
+        late_grant: late_grant?,
+    })
 }
 
-fn late_grant(sink: &Sink, node: &Node) -> Option<LateGrant> {
-    let names = LATE_GRANTS.map(|(name, _)| name);
-    let name = word(sink, node, "what becomes of a late grant", &names)?;
-    LATE_GRANTS.into_iter().find(|(other, _)| *other == name).map(|(_, late_grant)| late_grant)
+fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedissonLock> {
+    let (sink, site) = (fields.sink, fields.site);
+    let resend = switch(fields);
+    let a_third = ttl.flatten().map(|ttl| ttl / 3);
+    let renew = match fields.get("renew") {
+        Some(entry) => table(sink, &entry.node, "`renew`", |fields| {
+            let every = fields.maybe("every", positive).and_then(|every| every.or(a_third));
+            renew(fields, every)
+        }),
+        None => a_third.map(Renew::every),
+    };
+    if ttl == Some(None) {
+        sink.error(site, "this lock has a lease, always, and `ttl` is \"none\"");
+        return None;
+    }
+    if guard.is_some_and(Guard::orders_tokens) {
+        return no_token(sink, site);
+    }
+    Some(RedissonLock { resend: resend?, renew: renew? })
 }
 
-fn token_source(sink: &Sink, node: &Node) -> Option<TokenSource> {
-    let names = TOKEN_SOURCES.map(|(name, _)| name);
-    let name = word(sink, node, "a token's source", &names)?;
-    TOKEN_SOURCES.into_iter().find(|(other, _)| *other == name).map(|(_, token)| token)
+/// Reads how a lease is extended every so often.
+fn renew(fields: &mut Fields<'_>, every: Option<Duration>) -> Option<Renew> {
+    let (on_failure, stops, entry) = (switch(fields), switch(fields), switch(fields));
+    Some(Renew { every: every?, on_failure: on_failure?, stops: stops?, entry: entry? })
 }
 
-fn no_token(sink: &Sink, site: Site) -> Option<RedisLock> {
+/// Reads a switch: one of its words, or its default.
+fn switch<T: Choice>(fields: &mut Fields<'_>) -> Option<T> {
+    own_switch(fields).map(Option::unwrap_or_default)
+}
+
+/// Reads a switch, if it is set.
+fn own_switch<T: Choice>(fields: &mut Fields<'_>) -> Option<Option<T>> {
+    let path = T::SWITCH.path;
+    let key = path.rsplit_once('.').map_or(path, |(_, key)| key);
+    fields.maybe(key, |sink, node| {
+        let names: Vec<_> = T::WORDS.iter().map(|word| word.name).collect();
+        let name = word(sink, node, &format!("`{key}`"), &names)?;
+        T::ALL.iter().zip(names).find(|(_, other)| *other == name).map(|(choice, _)| *choice)
+    })
+}
+
+fn no_token<T>(sink: &Sink, site: Site) -> Option<T> {
     sink.error(site, "the resource checks tokens, and this lock would give none: its operations would carry no token");
     None
 }

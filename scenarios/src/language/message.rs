@@ -77,12 +77,16 @@ fn operation(sink: &Sink, direction: Direction, entry: &Entry, world: &World) ->
     let Some(name) = entry.node.as_text() else {
         return wrong_type(sink, &entry.node, "an operation is named by a string");
     };
-    let of_lock = world.lock.as_ref()?.facts().operations;
-    let all = of_lock.iter().chain(RESOURCE_OPERATIONS);
-    if let Some(operation) = all.clone().find(|operation| operation.0 == name) {
+    let lock = world.lock.as_ref()?;
+    let of_lock = lock.facts().operations;
+    if let Some(operation) = of_lock.iter().chain(RESOURCE_OPERATIONS).find(|operation| operation.0 == name) {
         return Some(*operation);
     }
-    let names: Vec<_> = all.map(|operation| operation.0).collect();
+    // Meant is something that this lock does as it is set.
+    let sent = lock.operations();
+    let is_sent = |operation: &&Operation| sent.iter().any(|(sent, _)| sent == *operation);
+    let names: Vec<_> =
+        of_lock.iter().filter(is_sent).chain(RESOURCE_OPERATIONS).map(|operation| operation.0).collect();
     unknown_word(sink, entry.node.site, "an operation", name, &names)
 }
 

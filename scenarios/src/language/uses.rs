@@ -3,7 +3,7 @@
 
 use host::{Operation, Point};
 use models::guard::Act;
-use models::lock::{Lock, RESOURCE_OPERATIONS};
+use models::lock::{Lock, Occasion, RESOURCE_OPERATIONS};
 use models::script::{Step, Use, points};
 
 use crate::cell::Resource;
@@ -71,8 +71,10 @@ impl Uses {
             points::REFUSED => self.resource() && resource.is_none_or(|resource| resource.guard.refuses()),
             points::RENEWING | points::RENEWED | points::RENEWAL_FAILED | points::TOLD_OF_LOSS => self.renews(lock),
             points::RELEASING | points::RELEASED | points::RELEASE_REFUSED => self.releases(),
-            // The rest, and what the recipe adds, lies on the way of every attempt.
-            _ => self.acquire,
+            points::ATTEMPTING | points::OWNER | points::GRANTED | points::DENIED | points::FAILED | points::ENDED => {
+                self.acquire
+            }
+            of_the_recipe => self.does_any(lock, |lock| lock.points(), of_the_recipe),
         }
     }
 
@@ -82,18 +84,28 @@ impl Uses {
             "read" => self.read,
             "write" => self.write,
             "mark" => self.mark,
-            "renew" => self.renews(lock),
-            // A failed attempt is cleaned up with a release, so that any attempt may send one.
-            _ => self.acquire,
+            _ => self.does_any(lock, |lock| lock.operations(), operation),
         }
     }
 
-    const fn renews(self, lock: Option<&Lock>) -> bool {
-        let in_background = match lock {
-            None => true,
-            Some(Lock::Redis(redis)) => redis.renew.is_some(),
+    /// Whether the recipe does that on an occasion that a client with this script gives it.
+    fn does_any<T: PartialEq>(
+        self,
+        lock: Option<&Lock>,
+        all: impl FnOnce(&Lock) -> Vec<(T, Occasion)>,
+        wanted: T,
+    ) -> bool {
+        let Some(lock) = lock else { return true };
+        let given = |occasion| match occasion {
+            Occasion::Acquire => self.acquire,
+            Occasion::Renew => self.renews(Some(lock)),
+            Occasion::Release => self.releases(),
         };
-        self.extend || (self.acquire && in_background)
+        all(lock).into_iter().any(|(one, occasion)| one == wanted && given(occasion))
+    }
+
+    fn renews(self, lock: Option<&Lock>) -> bool {
+        self.extend || (self.acquire && lock.is_none_or(Lock::renews))
     }
 
     /// A step that fails releases what is held; so does the step itself.

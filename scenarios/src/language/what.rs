@@ -127,10 +127,7 @@ fn stall(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> 
 
 /// The part of that name, if the node's process has it.
 fn part_of(sink: &Sink, site: Site, node: &NodeRef, name: &str, world: &World) -> Option<Part> {
-    let renews = match &world.lock {
-        None => true,
-        Some(Lock::Redis(redis)) => redis.renew.is_some(),
-    };
+    let renews = world.lock.as_ref().is_none_or(Lock::renews);
     let parts: &[Part] = match world.names.kind(node) {
         NodeKind::Client if renews => &[Part::WORKER, Part::RENEWAL],
         NodeKind::Client => &[Part::WORKER],

@@ -212,6 +212,9 @@ fn point(sink: &Sink, node: &Node, world: &World) -> Option<Point> {
         // The lock that could not be read may have it.
         return None;
     }
+    // Meant is one that this lock passes as it is set.
+    let passed = world.lock.as_ref().map(Lock::points).unwrap_or_default();
+    let own = own.iter().filter(|point| passed.iter().any(|(passed, _)| passed == *point));
     let names: Vec<_> = points::ALL.iter().chain(own).map(|point| point.0).collect();
     unknown_word(sink, node.site, "a point", name, &names)
 }

@@ -1,9 +1,13 @@
 //! The lock on one server, asked directly.
 
-use host::Host;
+use host::{Host, MonoTime};
+use spec::Token;
 
+use super::take::COUNTER;
 use super::*;
 use crate::guard::Guard;
+use crate::lock::{LateGrant, Renew, TokenSource};
+use crate::redis::Reply;
 use crate::testing::{Bench, Mishap, REDIS};
 
 const LOCK: LockName = LockName::fixed("orders");
@@ -171,7 +175,7 @@ fn what_has_expired_can_be_neither_renewed_nor_released() {
     let lock = plain();
     let lease = granted(&bench, &lock);
     bench.pause(TTL + Duration::from_millis(1));
-    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Failed));
+    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Refused));
     granted(&bench, &plain());
     assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Refused));
     assert_eq!(pttl(&bench), Reply::Int(10_000));
@@ -194,7 +198,7 @@ fn without_a_ttl_the_lease_has_no_end() {
     let lock = lock(TokenSource::None, None);
     let lease = granted(&bench, &lock);
     assert_eq!((lease.until, pttl(&bench)), (None, Reply::Int(-1)));
-    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Failed));
+    assert_eq!(bench.run(lock.renew(&bench, LOCK, &lease, None)), Some(Renewal::Refused));
     assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Confirmed));
 }
 
@@ -202,7 +206,7 @@ fn without_a_ttl_the_lease_has_no_end() {
 fn after_a_late_grant(late_grant: LateGrant) -> Reply {
     let bench = Bench::new(Guard::Open);
     bench.mishap("set", Mishap::ReplyTakes(Duration::from_millis(100)));
-    let switches = RedisLock { late_grant, renew: Some(Duration::from_secs(3)), ..RedisLock::default() };
+    let switches = RedisLock { late_grant, renew: Some(Renew::every(Duration::from_secs(3))), ..RedisLock::default() };
     let lock = SingleRedis::new(REDIS, Some(TTL), TIMEOUT, &switches);
     bench.run(async {
         let gave_up = host::first(lock.acquire(&bench, LOCK), bench.sleep(Duration::from_millis(50))).await;
@@ -228,3 +232,5 @@ fn a_grant_that_is_waited_for_is_the_callers_own() {
         assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Confirmed));
     }
 }
+
+mod switches;

@@ -161,7 +161,7 @@ fn tables_merge_key_by_key_and_anything_else_is_replaced() {
 #[test]
 fn a_word_counts_as_its_empty_table_where_it_meets_one() {
     let token = |cell: &Cell| {
-        let Lock::Redis(redis) = &cell.lock;
+        let Lock::Redis(redis) = &cell.lock else { panic!("{:?}", cell.lock) };
         redis.token
     };
     let word_below = accept(&with("a.x = { lock.redis.token = \"incr-in-script\" }"));

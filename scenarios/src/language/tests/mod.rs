@@ -8,6 +8,7 @@ mod faults;
 mod figures;
 mod inside;
 mod links;
+mod locks;
 mod matrix;
 mod mutations;
 mod one_pass;

@@ -2,12 +2,12 @@
 
 use host::{Duration, Ppm, Span};
 use models::guard::Guard;
-use models::lock::{LateGrant, Lock, RedisLock, TokenSource};
+use models::lock::{LateGrant, Lock, RedisLock, Renew, TokenSource};
 
 use super::*;
 
 fn redis(cell: &Cell) -> &RedisLock {
-    let Lock::Redis(redis) = &cell.lock;
+    let Lock::Redis(redis) = &cell.lock else { panic!("{:?}", cell.lock) };
     redis
 }
 
@@ -93,30 +93,25 @@ fn a_ttl_is_whole_milliseconds_or_none() {
 #[test]
 fn a_lock_is_a_name_or_a_table_with_one_name() {
     let text = top("[lock.redis]\ntoken = \"incr-in-script\"\nrenew = { every = \"3s\" }\nlate-grant = \"kept\"");
-    let expected = RedisLock {
-        token: TokenSource::IncrInScript,
-        renew: Some(Duration::from_secs(3)),
-        late_grant: LateGrant::Kept,
-    };
+    let renew = Some(Renew::every(Duration::from_secs(3)));
+    let (token, late_grant) = (TokenSource::IncrInScript, LateGrant::Kept);
+    let expected = RedisLock { token, renew, late_grant, ..RedisLock::default() };
     assert_eq!(*redis(&cell(&text)), expected);
     assert_eq!(*redis(&cell(&top("[lock.redis]"))), RedisLock::default());
-    refuse(&top("lock = «{}»"), "the lock is missing, expected `redis`");
+    refuse(&top("lock = «{}»"), "the lock is missing, expected `redis` or `redisson`");
     refuse(&top("[lock.redis]\n[lock.«redlock»]"), "the lock is one thing, but here are `redis` and `redlock`");
     refuse(&top("lock = «1»"), "the lock is a word or a table with one key, not an integer");
     refuse(&top("lock.redis = «\"yes\"»"), "`redis` is a table, not a string");
-    suggest(&top("lock = «\"rediss\"»"), "unknown word `rediss`: the lock is `redis`", "redis");
+    suggest(&top("lock = «\"reids\"»"), "unknown word `reids`: the lock is `redis` or `redisson`", "redis");
 }
 
 #[test]
 fn the_switches_of_a_lock_are_checked() {
-    suggest(
-        &top("lock.redis = { «tokn» = \"none\" }"),
-        "unknown field `tokn`, expected one of `token`, `renew`, `late-grant`",
-        "token",
-    );
+    suggest(&top("lock.redis = { «tokn» = \"none\" }"), "unknown field `tokn`", "token");
     refuse(
-        &top("lock.redis = { token = «\"incr\"» }"),
-        "unknown word `incr`: a token's source is `none` or `incr-in-script`",
+        &top("lock.redis = { token = «\"later\"» }"),
+        "unknown word `later`: `token` is one of `none`, `incr-in-script`, `incr-before-set`, `counter-per-client`, \
+         `owner-value`",
     );
     refuse(&top("lock.redis = { renew = «\"3s\"» }"), "`renew` is a table, not a string");
     refuse(&top("lock.redis = { renew = «{}» }"), "missing `every`");

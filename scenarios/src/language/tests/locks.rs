@@ -1,0 +1,100 @@
+//! Locks and their switches.
+
+use models::lock::switch::{Switch, Takes};
+use models::lock::{LOCKS, Lock, LockFacts, RedissonLock, Renew, Stops};
+
+use super::*;
+
+/// A file with that lock, and one of its switches set, or none.
+fn set(lock: &LockFacts, switch: &Switch, value: Option<&str>) -> String {
+    let (name, path) = (lock.name, switch.path);
+    // What is said of a renewal is said of one that there is.
+    let base = if path.starts_with("renew.") && path != "renew.every" {
+        format!("lock.{name}.renew.every = \"3s\"")
+    } else if value.is_none() {
+        format!("lock = \"{name}\"")
+    } else {
+        String::new()
+    };
+    let own = value.map(|value| format!("lock.{name}.{path} = \"{value}\"")).unwrap_or_default();
+    top(&format!("{base}\n{own}"))
+}
+
+#[test]
+fn every_switch_takes_its_words_and_the_first_is_what_holds_without() {
+    for lock in LOCKS {
+        for switch in lock.switches {
+            let Takes::Words(words) = switch.takes else {
+                accept(&set(lock, switch, Some("4s")));
+                continue;
+            };
+            let read: Vec<Lock> = words.iter().map(|word| cell(&set(lock, switch, Some(word.name))).lock).collect();
+            for (i, one) in read.iter().enumerate() {
+                assert!(!read[..i].contains(one), "{} {} {}", lock.name, switch.path, words[i].name);
+            }
+            assert_eq!(cell(&set(lock, switch, None)).lock, read[0], "{} {}", lock.name, switch.path);
+        }
+    }
+}
+
+#[test]
+fn every_setting_of_a_switch_is_explained_and_has_a_source() {
+    for switch in LOCKS.iter().flat_map(|lock| lock.switches) {
+        assert!(switch.about.ends_with('.'), "{}", switch.path);
+        if let Takes::Words(words) = switch.takes {
+            for word in words {
+                assert!(!word.meaning.is_empty() && !word.meaning.ends_with('.'), "{}", word.name);
+                assert!(!word.source.is_empty(), "{}", word.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_means_nothing_is_refused() {
+    refuse(
+        &top("ttl = \"none\"\nlock.redis = { take = «\"set-then-expire\"» }"),
+        "there is nothing that expires: `ttl` is \"none\"",
+    );
+    accept(&top("ttl = \"none\"\nlock.redis = { take = \"one-command\" }"));
+    let always = "this lock has a lease, always, and `ttl` is \"none\"";
+    refuse(&top("ttl = \"none\"\nlock = «\"redisson\"»"), always);
+    let no_token = "the resource checks tokens, and this lock would give none: its operations would carry no token";
+    refuse(&top("resource = \"fence_rw\"\nlock = «\"redisson\"»"), no_token);
+    refuse(&top("lock.redisson = { «token» = \"none\" }"), "unknown field `token`, expected `resend` or `renew`");
+}
+
+#[test]
+fn redisson_renews_every_third_of_its_lease_unless_it_is_told_otherwise() {
+    let renew = |keys: &str| match cell(&top(keys)).lock {
+        Lock::Redisson(RedissonLock { renew, .. }) => renew,
+        other => panic!("{other:?}"),
+    };
+    let every = |ms| Renew::every(host::Duration::from_millis(ms));
+    assert_eq!(renew("lock = \"redisson\"\nttl = \"30s\""), every(10_000));
+    assert_eq!(renew("lock.redisson.renew.every = \"2s\""), every(2_000));
+    let stops = Renew { stops: Stops::AfterRelease, ..every(1_000) };
+    assert_eq!(renew("ttl = \"3s\"\nlock.redisson.renew.stops = \"after-release\""), stops);
+}
+
+#[test]
+fn what_a_lock_sends_and_where_it_passes_follows_from_how_it_is_set() {
+    let fault = |lock: &str, fault: &str| {
+        top(lock).replace("[client.A]\n[client.B]\n", &format!("[client.A]\n[client.B]\n[fault.f]\n{fault}\n"))
+    };
+    let never = |name: &str| format!("this can never apply: no such client ever sends `{name}`");
+    let (plain, two_steps) = ("lock = \"redis\"", "lock.redis.release = \"check-then-delete\"");
+    refuse(&fault(plain, "drop = { request = «\"get\"» }"), &never("get"));
+    accept(&fault(two_steps, "drop = { request = \"get\" }"));
+    let pause = |point: &str| format!("pause = \"A\"\nwhen = {{ client = \"A\", point = {point} }}\nfor = \"1s\"");
+    refuse(&fault(plain, &pause("«\"redis:read\"»")), "client `A` never reaches the point `redis:read` in this cell");
+    accept(&fault(two_steps, &pause("\"redis:read\"")));
+    accept(&fault("lock.redis.token = \"incr-before-set\"", &pause("\"redis:counted\"")));
+    accept(&fault("lock.redis.take = \"set-then-expire\"", &pause("\"redis:taken\"")));
+    refuse(
+        &fault("lock.redis.extend = \"release-then-take\"", &pause("«\"redis:dropped\"»")),
+        "client `A` never reaches the point `redis:dropped` in this cell",
+    );
+    let renewed = "lock.redis.extend = \"release-then-take\"\nlock.redis.renew.every = \"1s\"";
+    accept(&fault(renewed, &pause("\"redis:dropped\"")));
+}
