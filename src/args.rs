@@ -25,10 +25,12 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// List the scenarios that come with fencepost
     List(ListArgs),
-    /// Show a scenario's file
+    /// Show a scenario's file; `show lock NAME`: what can be set about a lock
     Show {
-        /// A scenario's name
+        /// A scenario's name, or `lock`
         name: String,
+        /// Which lock
+        lock: Option<String>,
     },
     /// Run a trace's run again and compare every event
     Replay {
@@ -182,6 +184,7 @@ Examples:
   fencepost scenario gc-pause --seeds 42..43     one seed
   fencepost scenario mine.toml --format json     your own file, for a program
   fencepost check                                everything that comes along
+  fencepost show lock redis                      what can be set about a lock
   fencepost explain out/gc-pause/redis-open-0.jsonl
 
 Exit codes:

@@ -38,7 +38,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Scenario(args) => commands::scenario::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::List(args) => commands::list::run(&args),
-        Command::Show { name } => commands::show::run(&name),
+        Command::Show { name, lock } => commands::show::run(&name, lock.as_deref()),
         Command::Replay { trace } => commands::replay::run(&trace),
         Command::Explain { trace } => commands::explain::run(&trace),
         Command::Schema { format } => commands::schema::run(format),

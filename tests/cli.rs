@@ -187,6 +187,19 @@ fn explain_tells_the_story_and_every_note() {
 }
 
 #[test]
+fn what_can_be_set_about_a_lock_is_shown() {
+    let desk = Desk::new();
+    let shown = out(&desk.fencepost(&["show", "lock", "redis"]));
+    let release = "\nlock.redis.release\n  How the key is given back.\n  checked (default)         `DEL` in a script";
+    for part in [release, "\nlock.redis.renew.every\n", "  a duration  ", "\nservice.redis.ttl-clock\n"] {
+        assert!(shown.contains(part), "{part:?} in:\n{shown}");
+    }
+    refused(&desk.fencepost(&["show", "lock", "etcd"]), 2, &["there is no lock `etcd`", "`redis`, `redisson`"]);
+    refused(&desk.fencepost(&["show", "lock"]), 2, &["which lock?"]);
+    refused(&desk.fencepost(&["show", "gc-pause", "redis"]), 2, &["`show gc-pause redis` is nothing"]);
+}
+
+#[test]
 fn list_and_show_and_schema() {
     let desk = Desk::new();
     let list = out(&desk.fencepost(&["list"]));

@@ -5,6 +5,7 @@
 mod redis;
 mod redisson;
 mod renew;
+mod server;
 pub mod switch;
 
 pub use redis::{
@@ -13,6 +14,7 @@ pub use redis::{
 };
 pub use redisson::{RedissonLock, Resend};
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
+pub use server::{Persistence, RedisServer, TtlClock};
 
 use host::{Duration, Name, Operation, Point, Ppm, nanos};
 use spec::{Assumption, Property};
@@ -58,6 +60,8 @@ pub struct LockFacts {
     pub has_token: bool,
     /// What can be set about it, in the order of `show lock`.
     pub switches: &'static [Switch],
+    /// What can be set about its servers, below `service.PREFIX`.
+    pub service: &'static [Switch],
 }
 
 /// Every lock, in the order of `list`.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use host::{Cue, Duration, Name, Operation, Part, Point, Ppm, Shortage, Span};
 use models::guard::{Guard, Manner};
-use models::lock::Lock;
+use models::lock::{Lock, RedisServer};
 use models::script::Script;
 pub use sim::{Direction, Held};
 use spec::{Assumption, ObjectName, Property};
@@ -52,6 +52,8 @@ pub struct Cell {
     pub params: Vec<(String, String)>,
     /// The lock.
     pub lock: Lock,
+    /// How its servers are set.
+    pub service: RedisServer,
     /// True time at which the run ends at the latest.
     pub horizon: Duration,
     /// The lease's length. `None`: no expiry.

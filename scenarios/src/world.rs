@@ -134,8 +134,9 @@ impl<'c> World<'c> {
 
     fn build_on<K: Kernel>(&self, kernel: &mut K, more: &[Fault], client: impl Fn(Rc<Script>) -> Program<K::Host>) {
         let mut specs = self.specs.iter().cloned();
+        let ttl_clock = self.cell.service.ttl_clock;
         for spec in specs.by_ref().take(self.nodes.servers) {
-            kernel.service(spec, Box::new(|| Box::new(redis::Redis::default())));
+            kernel.service(spec, Box::new(move || Box::new(redis::Redis::new(ttl_clock))));
         }
         if let Some(spec) = specs.next() {
             let cell::Resource { guard, manner, .. } = self.cell.resource.clone();

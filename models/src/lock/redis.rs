@@ -5,7 +5,7 @@ use host::{Operation, Point};
 
 use super::renew::Renew;
 use super::switch::{Choice, Switch, choices};
-use super::{LockFacts, Occasion};
+use super::{LockFacts, Occasion, server};
 
 /// The lock on one Redis server; the default is the published one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -151,6 +151,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     ],
     has_token: true,
     switches: &SWITCHES,
+    service: &server::SWITCHES,
 };
 
 const RENEW: [Switch; 4] =

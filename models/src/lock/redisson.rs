@@ -4,7 +4,7 @@ use host::Operation;
 
 use super::renew::Renew;
 use super::switch::{Choice, Switch, choices};
-use super::{LockFacts, Occasion};
+use super::{LockFacts, Occasion, server};
 
 /// Redisson's lock.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,6 +33,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     operations: &[Operation("set"), Operation("renew"), Operation("release")],
     has_token: false,
     switches: &SWITCHES,
+    service: &server::SWITCHES,
 };
 
 const RENEW: [Switch; 4] = Renew::switches(

@@ -25,7 +25,7 @@ pub use lock::SingleRedis;
 pub use redisson::Redisson;
 pub use reply::{RedisError, Reply};
 pub use script::Script;
-pub use server::{Redis, TtlClock};
+pub use server::Redis;
 pub use value::Value;
 
 use host::Calls;

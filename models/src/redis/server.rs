@@ -25,6 +25,7 @@ use super::execute::Step;
 use super::keyspace::Keyspace;
 use super::transaction::Transactions;
 use crate::domain::{Locks, Message, Nudge};
+use crate::lock::TtlClock;
 
 /// A Redis server.
 ///
@@ -44,16 +45,6 @@ pub struct Redis {
     transactions: Transactions,
     /// The deadline of the lock that expires next, as the timer is set.
     next_expiry: Option<i64>,
-}
-
-/// On which clock a server counts the lives of its keys.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum TtlClock {
-    /// The wall clock, as Redis does: <https://github.com/redis/redis/blob/7.0.15/src/db.c> (`keyIsExpired`).
-    #[default]
-    Wall,
-    /// The monotonic clock, as has been asked for: <https://github.com/valkey-io/valkey/issues/2651>.
-    Monotonic,
 }
 
 impl Service<Locks> for Redis {
@@ -118,21 +109,19 @@ impl Redis {
         self.next_expiry = next;
         // It is there through the whole millisecond of its deadline.
         match next.map(|when| when.saturating_add(1)) {
-            Some(gone) => cx.set_timer(EXPIRY, self.clock.deadline(gone)),
+            Some(gone) => cx.set_timer(EXPIRY, deadline(self.clock, gone)),
             None => cx.cancel_timer(EXPIRY),
         }
     }
 }
 
-impl TtlClock {
-    /// When that clock reads so many ms.
-    fn deadline(self, millis: i64) -> Deadline {
-        match self {
-            Self::Wall => Deadline::Wall(WallTime::from_millis(millis)),
-            Self::Monotonic => {
-                let millis = u64::try_from(millis).unwrap_or(0);
-                Deadline::Mono(MonoTime::from_nanos(millis.saturating_mul(NANOS)))
-            }
+/// When that clock reads so many ms.
+fn deadline(clock: TtlClock, millis: i64) -> Deadline {
+    match clock {
+        TtlClock::Wall => Deadline::Wall(WallTime::from_millis(millis)),
+        TtlClock::Monotonic => {
+            let millis = u64::try_from(millis).unwrap_or(0);
+            Deadline::Mono(MonoTime::from_nanos(millis.saturating_mul(NANOS)))
         }
     }
 }

@@ -114,7 +114,7 @@ fn renew(fields: &mut Fields<'_>, every: Option<Duration>) -> Option<Renew> {
 }
 
 /// Reads a switch: one of its words, or its default.
-fn switch<T: Choice>(fields: &mut Fields<'_>) -> Option<T> {
+pub(super) fn switch<T: Choice>(fields: &mut Fields<'_>) -> Option<T> {
     own_switch(fields).map(Option::unwrap_or_default)
 }
 

@@ -43,6 +43,7 @@ mod parameter;
 mod range;
 mod reader;
 mod resource;
+mod service;
 mod set;
 mod steps;
 mod suggest;

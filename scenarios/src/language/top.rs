@@ -7,6 +7,7 @@
 //! | `horizon`, `ttl` | `"60s"`, `"10s"` |
 //! | `network` | `client-server = "1ms"`, `client-resource = "2ms"`, `server-server = "1ms"`, `call-timeout = "1s"` |
 //! | `resource` | `"open"` |
+//! | `service` | `redis = {}`, with the defaults of its switches |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,7 @@ use super::nodes::{Names, Roles};
 use super::parameter::NOT_YET;
 use super::reader::{Fields, fields as fields_of, list, table, wrong_type};
 use super::resource::{check_act, resource};
+use super::service::service;
 use super::steps::Cues;
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive, ppm, signed, span, text};
@@ -59,6 +61,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let resource = fields.or("resource", Resource::default(), resource);
         let guard = resource.as_ref().map(|resource| resource.guard);
         let lock = fields.need("lock", |sink, node| lock(sink, node, guard, ttl));
+        let service = service(fields);
 
         let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts));
         let mut moments = Cues::default();
@@ -79,6 +82,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let cell = Cell {
             params: Vec::new(),
             lock: world.lock?,
+            service: service?,
             horizon: horizon?,
             ttl: ttl?,
             network: network?,

@@ -1,7 +1,7 @@
 //! Locks and their switches.
 
 use models::lock::switch::{Switch, Takes};
-use models::lock::{LOCKS, Lock, LockFacts, RedissonLock, Renew, Stops};
+use models::lock::{LOCKS, Lock, LockFacts, RedisServer, RedissonLock, Renew, Stops, TtlClock};
 
 use super::*;
 
@@ -38,8 +38,27 @@ fn every_switch_takes_its_words_and_the_first_is_what_holds_without() {
 }
 
 #[test]
+fn every_switch_of_a_server_takes_its_words() {
+    for lock in LOCKS {
+        for switch in lock.service {
+            let Takes::Words(words) = switch.takes else { panic!("no server has a {switch:?}") };
+            for word in words {
+                let setting = format!("service.{}.{} = \"{}\"", lock.server_prefix, switch.path, word.name);
+                let service = cell(&top(&format!("lock = \"{}\"\n{setting}", lock.name))).service;
+                assert_eq!(service == RedisServer::default(), *word == words[0], "{setting}");
+            }
+        }
+    }
+    assert_eq!(cell(&top("lock = \"redis\"")).service, RedisServer::default());
+    let monotonic = cell(&top("lock = \"redis\"\nservice.redis.ttl-clock = \"monotonic\"")).service;
+    assert_eq!(monotonic.ttl_clock, TtlClock::Monotonic);
+    suggest(&top("lock = \"redis\"\nservice.«redys» = {}"), "unknown word `redys`: the service is `redis`", "redis");
+    refuse(&top("lock = \"redis\"\nservice.«etcd» = {}"), "`etcd` is not supported yet");
+}
+
+#[test]
 fn every_setting_of_a_switch_is_explained_and_has_a_source() {
-    for switch in LOCKS.iter().flat_map(|lock| lock.switches) {
+    for switch in LOCKS.iter().flat_map(|lock| lock.switches.iter().chain(lock.service)) {
         assert!(switch.about.ends_with('.'), "{}", switch.path);
         if let Takes::Words(words) = switch.takes {
             for word in words {

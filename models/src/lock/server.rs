@@ -1,0 +1,28 @@
+//! How a Redis server can be set: `service.redis` of a scenario.
+
+use super::switch::{Choice, Switch, choices};
+
+/// The settings of every Redis server of a world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RedisServer {
+    /// On which clock it counts the lives of its keys.
+    pub ttl_clock: TtlClock,
+    /// What survives it.
+    pub persistence: Persistence,
+}
+
+choices! {
+    TtlClock at "ttl-clock": "On which clock the server counts the lives of its keys." {
+        Wall = "wall", "The wall clock, which may be set", "https://github.com/redis/redis/blob/7.0.15/src/db.c, keyIsExpired";
+        Monotonic = "monotonic", "The monotonic clock, which no Redis reads for this", "https://github.com/valkey-io/valkey/issues/2651, which asks for it";
+    }
+}
+
+choices! {
+    Persistence at "persistence": "What survives the server's process." {
+        None = "none", "Nothing: a restarted server is empty", "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/";
+    }
+}
+
+/// Its switches, in the order of `show lock`.
+pub(super) const SWITCHES: [Switch; 2] = [TtlClock::SWITCH, Persistence::SWITCH];
