@@ -64,7 +64,6 @@ fn an_unknown_key_of_the_top_level_is_refused() {
 fn what_nothing_can_use_yet_is_refused_and_not_ignored() {
     refuse(&top("lock = \"redis\"\n«profile» = \"lan\""), "`profile` is not supported yet");
     refuse(&top("lock = \"redis\"\n«bounds» = {}"), "`bounds` is not supported yet");
-    refuse(&file("[«service».redis]\n"), "`service` is not supported yet");
     for lock in ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres", "none"] {
         refuse(&top(&format!("lock = «{lock:?}»")), &format!("`{lock}` is not supported yet"));
         refuse(&top(&format!("[lock.«{lock}»]")), &format!("`{lock}` is not supported yet"));
