@@ -43,6 +43,19 @@ impl Span {
         Duration::from_nanos(self.sample_nanos(word))
     }
 
+    /// The same so many times as long, and no longer than `cap`: what is drawn stays drawn, between bounds
+    /// that have grown. (Of an exponential one the mean is no longer than that.)
+    #[must_use]
+    pub fn times(self, factor: u64, cap: Duration) -> Self {
+        let grown = |duration| Duration::from_nanos(nanos(duration).saturating_mul(factor)).min(cap);
+        match self {
+            Self::Fixed(duration) => Self::Fixed(grown(duration)),
+            Self::Uniform { from, to } => Self::Uniform { from: grown(from), to: grown(to) },
+            Self::Exponential { mean } => Self::Exponential { mean: grown(mean) },
+            Self::Pareto { min, alpha_milli, cap } => Self::Pareto { min: grown(min), alpha_milli, cap: grown(cap) },
+        }
+    }
+
     /// The longest that can be drawn, if there is a bound.
     #[must_use]
     pub const fn longest(&self) -> Option<Duration> {

@@ -17,12 +17,15 @@
 //! * A handle for which a lock is acquired again enters it once more, if the lock is re-entrant, and as many
 //!   releases give it back; else the client forgets what it held.
 //! * What comes before the first grant of a round is done outside any attempt, without a check.
+//! * A client whose work goes on after its release acts in that name, and believes so, to the end of the
+//!   round; it looks at the deadline that it had.
 //! * A round that a step ends early gives back what is held, the last first. One that plays to its end does not: a
 //!   script that has no `release` leaves the lease to run out.
 //!
 //! It is not a lock library: it has no opinion on how often to retry or when to give up.
 
 mod acquire;
+mod backoff;
 mod claims;
 mod section;
 
@@ -36,7 +39,8 @@ use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 use crate::link::Link;
 use crate::recipe::{Again, LockHost, Recipe};
 use crate::resource::{Action, Op, OpReply, ResourceHost, Work};
-use crate::script::{Handle, Rounds, Script, Step, Use, points};
+use crate::script::{GivingBack, Handle, OnError, Rounds, Script, Step, Use, Working, points};
+use backoff::Backoff;
 use claims::Claims;
 use section::Section;
 
@@ -81,6 +85,15 @@ impl<H: ResourceHost, L> Client<H, L> {
     }
 }
 
+/// Why the client looks at its clock.
+#[derive(Clone, Copy)]
+enum Look {
+    /// Its script says so.
+    Step,
+    /// It is about to send an operation.
+    BeforeOperation,
+}
+
 /// A step was denied, refused or not answered: the round is over.
 struct Over;
 
@@ -107,11 +120,9 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         let outcome = self.steps(&script.steps).await;
         while let Some(section) = self.claims.take_last() {
             let conclude = async {
-                match outcome {
-                    Ok(()) => section.end(host).await,
-                    Err(Over) => {
-                        let _ = section.release(host, recipe).await;
-                    }
+                section.end(host).await;
+                if outcome.is_err() && !section.is_given_back() {
+                    let _ = section.give_back(host, recipe, None).await;
                 }
             };
             host.attempt(section.attempt(), conclude).await;
@@ -133,9 +144,9 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         let host = &self.client.host;
         match step {
             Step::Acquire { lock, handle, wait } => self.acquire(*lock, *handle, *wait).await,
-            Step::Check => self.check().await,
+            Step::Check => self.look(Look::Step).await,
             Step::Extend { handle, by } => self.extend(*handle, *by).await,
-            Step::Release { handle } => self.release(*handle).await,
+            Step::Release { handle, how } => self.release(*handle, *how).await,
             Step::Read(about) => self.read(about).await,
             Step::Write(about) => self.write(about).await,
             Step::Mark(about) => self.mark(about).await,
@@ -177,11 +188,11 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     }
 
     /// The policy's look at the clock, and at what the renewals have to tell. All that is held must be good.
-    async fn check(&self) -> Result<(), Over> {
-        let margin = match self.client.script.policy {
-            Policy::Naive => return Ok(()),
-            Policy::Checked => Duration::ZERO,
-            Policy::Margin(margin) => margin,
+    async fn look(&self, look: Look) -> Result<(), Over> {
+        let margin = match (self.client.script.policy, look) {
+            (Policy::Naive, _) | (Policy::AtChecks, Look::BeforeOperation) => return Ok(()),
+            (Policy::Checked | Policy::AtChecks, _) => Duration::ZERO,
+            (Policy::Margin(margin), _) => margin,
         };
         let host = &self.client.host;
         for section in self.claims.held() {
@@ -205,15 +216,20 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         Err(Over)
     }
 
-    async fn release(&mut self, handle: Handle) -> Result<(), Over> {
+    async fn release(&mut self, handle: Handle, how: GivingBack) -> Result<(), Over> {
         let Client { host, recipe, .. } = self.client;
-        if let Some(held) = self.claims.get(handle)
-            && let Some(left) = host.attempt(held.attempt(), held.leave(host, recipe)).await
-        {
+        let section = self.claims.get(handle).filter(|section| !section.is_given_back()).ok_or(Over)?;
+        if let Some(left) = section.leave(host, recipe).await {
             return if left { Ok(()) } else { Err(Over) };
         }
-        let section = self.claims.take(handle).ok_or(Over)?;
-        if section.release(host, recipe).await { Ok(()) } else { Err(Over) }
+        if how.working == Working::Over {
+            section.end(host).await;
+        }
+        let is_over = !self.client.give_back(section, how).await && how.on_error != OnError::Ignore;
+        if how.working == Working::Over {
+            self.claims.take(handle);
+        }
+        if is_over { Err(Over) } else { Ok(()) }
     }
 
     async fn read(&mut self, about: &Use) -> Result<(), Over> {
@@ -259,7 +275,7 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     async fn begin_operation(&mut self, about_to: Point) -> Result<OpId, Over> {
         let host = &self.client.host;
         self.client.resource.open(host).await.map_err(|_| Over)?;
-        self.check().await?;
+        self.look(Look::BeforeOperation).await?;
         let op = match self.claims.current_mut() {
             Some(claim) => {
                 let op = claim.next_operation();
@@ -307,6 +323,20 @@ impl<H: ResourceHost, L: Recipe<H>> Client<H, L> {
             Again::NotReentrant => None,
             Again::Entered { .. } => Some(Ok(())),
             Again::Denied | Again::Failed => Some(Err(Over)),
+        }
+    }
+
+    /// Gives back what is held, once or until it is confirmed. Whether it is.
+    async fn give_back(&self, section: &Section<H, L>, how: GivingBack) -> bool {
+        let host = &self.host;
+        let mut backoff = Backoff::new(self.script.retry);
+        loop {
+            if section.give_back(host, &self.recipe, how.timeout).await {
+                return true;
+            }
+            let next = (how.on_error == OnError::Retry).then(|| backoff.next(|| host.random(Purpose::Workload)));
+            let Some(delay) = next.flatten() else { return false };
+            host.sleep(delay).await;
         }
     }
 }

@@ -35,18 +35,65 @@ pub enum Rounds {
 pub struct Retry {
     /// How long to wait before the next attempt.
     pub delay: Span,
+    /// How the delay grows from one attempt of a step to the next. `None`: it does not.
+    pub growth: Option<Growth>,
     /// How many attempts to make after the first. `None`: as many as it takes.
     pub times: Option<u32>,
 }
 
+/// Exponential backoff.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Growth {
+    /// How many times as long each delay is as the one before.
+    pub factor: u32,
+    /// No delay is longer; one that is drawn is drawn below this.
+    pub cap: Duration,
+}
+
 impl Retry {
     /// 200 to 400 ms between attempts, without end: the common advice of a fixed delay plus jitter.
-    pub const DEFAULT: Self =
-        Self { delay: Span::Uniform { from: Duration::from_millis(200), to: Duration::from_millis(400) }, times: None };
+    pub const DEFAULT: Self = Self {
+        delay: Span::Uniform { from: Duration::from_millis(200), to: Duration::from_millis(400) },
+        growth: None,
+        times: None,
+    };
 }
 
 /// What a script calls a lock that it has acquired.
 pub type Handle = Name;
+
+/// How a lock is given back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GivingBack {
+    /// How long to wait for the answer. `None`: as long as the recipe does.
+    pub timeout: Option<Duration>,
+    /// What follows if it is refused or not answered.
+    pub on_error: OnError,
+    /// Whether the client works on.
+    pub working: Working,
+}
+
+/// What follows a release that is refused or not answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnError {
+    /// The round is over.
+    #[default]
+    End,
+    /// Nothing: the client goes on as if it were confirmed.
+    Ignore,
+    /// The client asks again, as [`Retry`] says; when that gives up, the round is over.
+    Retry,
+}
+
+/// What the client does while it gives a lock back, and afterwards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Working {
+    /// Its work is over first.
+    #[default]
+    Over,
+    /// It works on, in the name of what it has given back, to the end of the round.
+    GoesOn,
+}
 
 /// One step. A step that is denied, refused or times out ends the round, and what is held is released.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,6 +121,8 @@ pub enum Step {
     Release {
         /// Which one.
         handle: Handle,
+        /// How.
+        how: GivingBack,
     },
     /// Read a guarded object.
     Read(Use),

@@ -15,6 +15,9 @@ pub enum Policy {
     Naive,
     /// It reads its clock before each operation, and goes ahead if the lease has not run out.
     Checked,
+    /// It reads its clock where its program says, and not before its operations: in between it goes on as if
+    /// it never looked.
+    AtChecks,
     /// As `Checked`, but wants that much of the lease left.
     Margin(Duration),
 }

@@ -7,9 +7,10 @@
 
 use std::cell::Cell;
 
-use host::{AttemptId, Duration, Either, MonoTime, Purpose, Stage, first};
+use host::{AttemptId, Duration, Either, Purpose, Stage, first};
 use spec::{LockName, Note};
 
+use super::backoff::Backoff;
 use super::section::Section;
 use super::{Client, Over, mark};
 use crate::recipe::{Acquired, Lease, Recipe};
@@ -58,7 +59,7 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     ) -> Result<(AttemptId, Lease<L::Proof>), Over> {
         let host = &self.host;
         let end = wait.map(|wait| host.monotonic() + wait);
-        let mut retries = self.script.retry.times;
+        let mut backoff = Backoff::new(self.script.retry);
         let mut after = None;
         loop {
             let attempt = host.open_attempt();
@@ -67,24 +68,13 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
             if let Some(lease) = host.attempt(attempt, granted).await {
                 return Ok((attempt, lease));
             }
-            if retries == Some(0) {
+            let delay = backoff.next(|| host.random(Purpose::Workload)).ok_or(Over)?;
+            if end.is_some_and(|end| host.monotonic() + delay >= end) {
                 return Err(Over);
             }
-            self.wait_to_retry(end).await?;
-            retries = retries.map(|left| left - 1);
+            host.sleep(delay).await;
             after = Some(attempt);
         }
-    }
-
-    /// Waits for the next try, if that begins before `end`.
-    async fn wait_to_retry(&self, end: Option<MonoTime>) -> Result<(), Over> {
-        let host = &self.host;
-        let delay = self.script.retry.delay.sample(|| host.random(Purpose::Workload));
-        if end.is_some_and(|end| host.monotonic() + delay >= end) {
-            return Err(Over);
-        }
-        host.sleep(delay).await;
-        Ok(())
     }
 
     /// One try to acquire, in the scope of its attempt; it repeats `after`. `answered` is called when the

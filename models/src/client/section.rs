@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use host::{AttemptId, Duration, Host, MonoTime, Part, Task};
+use host::{AttemptId, Duration, Either, Host, MonoTime, Part, Task, first};
 use spec::{LockName, Note, Token};
 
 use super::mark;
@@ -29,6 +29,7 @@ struct Hold<P> {
     until: Cell<Option<MonoTime>>,
     /// A renewal failed; the acting task may not have looked yet.
     lost: Cell<bool>,
+    given_back: Cell<bool>,
 }
 
 impl<H: LockHost, L: Recipe<H>> Section<H, L> {
@@ -42,7 +43,14 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
     ) -> Self {
         let (token, until, counted) = (lease.token, lease.until, lease.counted);
         host.note(Note::Granted { attempt, token, until, counted });
-        let hold = Rc::new(Hold { lock, attempt, lease, until: Cell::new(until), lost: Cell::new(false) });
+        let hold = Rc::new(Hold {
+            lock,
+            attempt,
+            lease,
+            until: Cell::new(until),
+            lost: Cell::new(false),
+            given_back: Cell::new(false),
+        });
         // What has no end needs no renewal.
         let renewal = until.and_then(|_| recipe.renewing(lock)).map(|how| {
             let (host, recipe, hold) = (host.clone(), recipe.clone(), Rc::clone(&hold));
@@ -116,23 +124,34 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
         mark(host, Note::Ended { attempt: self.attempt() }, points::ENDED).await;
     }
 
-    /// The end, and then the release. Whether it is confirmed.
-    pub(super) async fn release(&self, host: &H, recipe: &L) -> bool {
-        self.end(host).await;
+    /// Whether it was given back, or that was tried.
+    pub(super) fn is_given_back(&self) -> bool {
+        self.hold.given_back.get()
+    }
+
+    /// Gives the lock back, and waits at most so long for the answer. Whether it is confirmed.
+    pub(super) async fn give_back(&self, host: &H, recipe: &L, timeout: Option<Duration>) -> bool {
         let attempt = self.attempt();
+        self.hold.given_back.set(true);
+        self.stop_renewal(Stops::BeforeRelease);
         mark(host, Note::Releasing { attempt }, points::RELEASING).await;
-        match recipe.release(host, self.hold.lock, &self.hold.lease).await {
+        let asked = recipe.release(host, self.hold.lock, &self.hold.lease);
+        let release = match timeout {
+            None => asked.await,
+            Some(timeout) => match first(asked, host.sleep(timeout)).await {
+                Either::Left(release) => release,
+                Either::Right(()) => Release::Refused,
+            },
+        };
+        match release {
             Release::Confirmed => {
                 self.stop_renewal(Stops::AfterRelease);
                 mark(host, Note::Released { attempt }, points::RELEASED).await;
             }
             Release::EntriesLeft => mark(host, Note::Released { attempt }, points::RELEASED).await,
-            Release::Refused => {
-                mark(host, Note::ReleaseRefused { attempt }, points::RELEASE_REFUSED).await;
-                return false;
-            }
+            Release::Refused => mark(host, Note::ReleaseRefused { attempt }, points::RELEASE_REFUSED).await,
         }
-        true
+        release != Release::Refused
     }
 
     fn stop_renewal(&self, when: Stops) {

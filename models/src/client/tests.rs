@@ -7,7 +7,7 @@ use super::*;
 use crate::guard::Guard;
 use crate::lock::{RedisLock, Renew, TokenSource};
 use crate::redis::{Command, Reply, SingleRedis};
-use crate::script::Retry;
+use crate::script::{Growth, Retry};
 use crate::testing::{Bench, Mishap, REDIS, RESOURCE, attempt};
 
 const TTL: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ impl Default for Setup {
             steps: vec![acquire(), read(), write(), RELEASE],
             policy: Policy::Checked,
             rounds: Rounds::Times(1),
-            retry: Retry { delay: Span::Fixed(millis(300)), times: None },
+            retry: Retry { delay: Span::Fixed(millis(300)), growth: None, times: None },
             ttl: Some(TTL),
             renew: None,
         }
@@ -85,7 +85,11 @@ const fn extend(by: Option<Duration>) -> Step {
     Step::Extend { handle: LOCK, by }
 }
 
-const RELEASE: Step = Step::Release { handle: LOCK };
+const RELEASE: Step = release(GivingBack { timeout: None, on_error: OnError::End, working: Working::Over });
+
+const fn release(how: GivingBack) -> Step {
+    Step::Release { handle: LOCK, how }
+}
 
 fn read() -> Step {
     Step::Read(Use::of("account".into()))
@@ -176,7 +180,7 @@ fn a_client_gives_up_after_its_retries() {
     for retries in [0, 2] {
         let bench = Bench::new(Guard::Open);
         rival_takes(&bench, 60_000);
-        let retry = Retry { delay: Span::Fixed(millis(300)), times: Some(retries) };
+        let retry = Retry { delay: Span::Fixed(millis(300)), growth: None, times: Some(retries) };
         assert!(Setup { retry, ..Setup::default() }.play(&bench));
         assert_eq!(times(&bench, "denied"), retries as usize + 1);
         assert_eq!(bench.log()[bench.log().len() - 3..], ["Denied", "denied", "GaveUp"]);
@@ -430,7 +434,7 @@ fn senders(bench: &Bench) -> Vec<u32> {
 #[test]
 fn a_client_acts_in_the_name_of_the_last_lock_that_it_holds() {
     let bench = Bench::new(Guard::Open);
-    let release = |handle| Step::Release { handle };
+    let release = |handle| Step::Release { handle, how: GivingBack::default() };
     both([write(), release(STOCK), write(), release(LOCK), write()]).naive().play(&bench);
     assert_eq!(senders(&bench), [2, 1, 1]);
     let bench = Bench::new(Guard::Open);
@@ -480,6 +484,67 @@ fn what_is_held_is_held_to_the_first_deadline() {
     let bench = Bench::new(Guard::Open);
     both([Step::Extend { handle: LOCK, by: Some(secs(20)) }, Step::Hold]).play(&bench);
     assert_eq!(bench.monotonic(), MonoTime::default() + millis(9_898));
+}
+
+#[test]
+fn a_client_that_looks_only_at_checks_goes_on_in_between() {
+    let late = || sleep(secs(11));
+    for (steps, wrote) in [(vec![acquire(), late(), write()], 1), (vec![acquire(), late(), Step::Check, write()], 0)] {
+        let bench = Bench::new(Guard::Open);
+        Setup { policy: Policy::AtChecks, ..Setup::of(steps) }.play(&bench);
+        assert_eq!([times(&bench, "Wrote"), times(&bench, "ended")], [wrote, 1]);
+    }
+}
+
+#[test]
+fn the_delays_between_tries_grow() {
+    let bench = Bench::new(Guard::Open);
+    rival_takes(&bench, 60_000);
+    let growth = Some(Growth { factor: 2, cap: secs(1) });
+    let retry = Retry { delay: Span::Fixed(millis(100)), growth, times: Some(5) };
+    Setup { retry, ..Setup::of([acquire()]) }.play(&bench);
+    assert_eq!(bench.monotonic(), MonoTime::default() + millis(100 + 200 + 400 + 800 + 1_000));
+}
+
+#[test]
+fn a_client_whose_work_goes_on_acts_in_the_name_of_what_it_has_given_back() {
+    let bench = Bench::new(Guard::Open);
+    let early = release(GivingBack { working: Working::GoesOn, ..GivingBack::default() });
+    Setup::of([acquire(), early, write(), sleep(secs(11)), write()]).renewing_every(secs(3)).play(&bench);
+    assert_eq!((senders(&bench), times(&bench, "renewing")), (vec![1], 0));
+    let end = ["Released", "released", "Checked", "checked", "about-to-write", "Left", "Wrote", "Ended", "ended"];
+    assert_eq!(since(&bench, "Released"), end, "given back once, and the section ends with its deadline");
+}
+
+#[test]
+fn what_is_given_back_cannot_be_given_back_again() {
+    let bench = Bench::new(Guard::Open);
+    let early = || release(GivingBack { working: Working::GoesOn, ..GivingBack::default() });
+    Setup::of([acquire(), early(), RELEASE, write()]).play(&bench);
+    assert_eq!([times(&bench, "releasing"), times(&bench, "Wrote")], [1, 0]);
+}
+
+#[test]
+fn a_release_waits_so_long_for_its_answer() {
+    let bench = Bench::new(Guard::Open);
+    bench.mishap("release", Mishap::ReplyTakes(millis(500)));
+    let timeout = Some(millis(100));
+    Setup::of([acquire(), release(GivingBack { timeout, ..GivingBack::default() }), read()]).play(&bench);
+    assert_eq!(since(&bench, "ReleaseRefused"), ["ReleaseRefused", "release-refused"]);
+    assert_eq!(bench.monotonic(), MonoTime::default() + millis(100));
+}
+
+#[test]
+fn a_release_without_an_answer_ends_the_round_or_is_ignored_or_asked_again() {
+    let after = |on_error| {
+        let bench = Bench::new(Guard::Open);
+        bench.mishap("release", Mishap::RequestLost);
+        Setup::of([acquire(), release(GivingBack { on_error, ..GivingBack::default() }), write()]).naive().play(&bench);
+        ["releasing", "released", "Wrote"].map(|event| times(&bench, event))
+    };
+    assert_eq!(after(OnError::End), [1, 0, 0]);
+    assert_eq!(after(OnError::Ignore), [1, 0, 1]);
+    assert_eq!(after(OnError::Retry), [2, 1, 1]);
 }
 
 #[test]

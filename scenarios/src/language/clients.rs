@@ -5,8 +5,8 @@
 //!   from a slip.
 //! * A cell has at least one client, and at most 64 nodes.
 
-use host::Duration;
-use models::script::{Retry, Rounds, Script};
+use host::{Duration, Span};
+use models::script::{Growth, Retry, Rounds, Script};
 use spec::Policy;
 
 use super::error::Sink;
@@ -15,7 +15,7 @@ use super::reader::{Fields, choice, table, wrong_type};
 use super::steps::{Cues, default_steps, steps};
 use super::tree::{Entry, Node, Value};
 use super::uses::Uses;
-use super::value::{duration, integer, is_name, span, times, truth};
+use super::value::{duration, integer, is_name, positive, span, times, truth};
 use crate::cell::Resource;
 
 /// The most clients of one table.
@@ -127,10 +127,11 @@ fn read<'t>(
 }
 
 fn policy(sink: &Sink, node: &Node) -> Option<Policy> {
-    let policy = choice(sink, node, "a policy", &["naive", "checked", "margin"], &["at-checks"])?;
+    let policy = choice(sink, node, "a policy", &["naive", "checked", "at-checks", "margin"], &[])?;
     match policy.name {
         "naive" => policy.bare(sink, Policy::Naive),
         "checked" => policy.bare(sink, Policy::Checked),
+        "at-checks" => policy.bare(sink, Policy::AtChecks),
         _ => policy.value(sink, "a duration", duration).map(Policy::Margin),
     }
 }
@@ -148,6 +149,33 @@ fn retry(sink: &Sink, node: &Node) -> Option<Retry> {
         let delay = fields.or("delay", Retry::DEFAULT.delay, span);
         let times =
             fields.maybe("times", |sink, node| integer(sink, node, "a number of times is a whole number", 0, u32::MAX));
-        Some(Retry { delay: delay?, times: times? })
+        let growth = growth(fields, delay);
+        Some(Retry { delay: delay?, growth: growth?, times: times? })
     })
+}
+
+/// Reads `factor` and `cap` of a retry: both or neither.
+fn growth(fields: &mut Fields<'_>, delay: Option<Span>) -> Option<Option<Growth>> {
+    let sink = fields.sink;
+    let (site, cap_entry) = (fields.get("factor").map(|entry| entry.site), fields.get("cap"));
+    let factor = fields.maybe("factor", |sink, node| integer(sink, node, "a factor is a whole number", 2, 1_000));
+    let Some(site) = site else {
+        let Some(cap) = cap_entry else { return Some(None) };
+        sink.error(cap.site, "`cap` bounds what `factor` makes grow, and there is no `factor`");
+        return None;
+    };
+    let cap = fields.need("cap", |sink, node| {
+        let cap = positive(sink, node)?;
+        let longest = delay.and_then(|delay| delay.longest());
+        if longest.is_some_and(|longest| longest > cap) {
+            sink.error(node.site, "the first delay is longer than this");
+            return None;
+        }
+        Some(cap)
+    });
+    if delay.is_some_and(|delay| delay.longest().is_none()) {
+        sink.error(site, "an exponential delay has no longest that could grow to a cap");
+        return None;
+    }
+    Some(Some(Growth { factor: factor??, cap: cap? }))
 }

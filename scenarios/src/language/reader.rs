@@ -222,6 +222,13 @@ pub(super) fn word<'t>(sink: &'t Sink, node: &'t Node, what: &str, names: &[&'st
     names.iter().copied().find(|name| *name == found).or_else(|| unknown_word(sink, node.site, what, found, names))
 }
 
+/// A word that stands for one of these.
+pub(super) fn one_of<T: Copy>(sink: &Sink, node: &Node, what: &str, words: &[(&'static str, T)]) -> Option<T> {
+    let names: Vec<_> = words.iter().map(|(name, _)| *name).collect();
+    let name = word(sink, node, what, &names)?;
+    words.iter().find(|(other, _)| *other == name).map(|(_, meant)| *meant)
+}
+
 /// Reports a word that is none of `names`.
 pub(super) fn unknown_word<T>(sink: &Sink, site: Site, what: &str, found: &str, names: &[&str]) -> Option<T> {
     let meant = nearest(found, names.iter().copied());

@@ -12,11 +12,11 @@
 
 use host::{Cue, Duration, Name, Span};
 use models::resource::Work;
-use models::script::{Handle, Step, Use};
+use models::script::{GivingBack, Handle, OnError, Step, Use, Working};
 use spec::{LockName, ObjectName};
 
 use super::error::Sink;
-use super::reader::{Choice, Fields, choice, list, wrong_type};
+use super::reader::{Choice, Fields, choice, list, one_of, wrong_type};
 use super::suggest::no_such_name;
 use super::tree::{Node, Site, Value};
 use super::value::{duration, is_name, positive, show, span, times};
@@ -29,6 +29,9 @@ const OBJECT: ObjectName = ObjectName::fixed("object");
 
 const STEPS: [&str; 12] =
     ["acquire", "check", "extend", "release", "read", "write", "mark", "sleep", "at", "until", "hold", "repeat"];
+const ON_ERROR: [(&str, OnError); 3] = [("end", OnError::End), ("ignore", OnError::Ignore), ("retry", OnError::Retry)];
+const WORKING: [(&str, Working); 2] = [("over", Working::Over), ("goes-on", Working::GoesOn)];
+
 /// Steps of the language that nothing can play yet.
 const NOT_YET: [&str; 7] = ["take", "claim", "effect", "statement", "begin", "commit", "reap"];
 
@@ -62,7 +65,7 @@ pub(super) fn default_steps(sink: &Sink, site: Site, resource: Option<&Resource>
         Step::Read(Use::of(OBJECT)),
         Step::Sleep(Span::Fixed(Duration::from_millis(50))),
         Step::Write(Use::of(OBJECT)),
-        Step::Release { handle: LOCK },
+        Step::Release { handle: LOCK, how: GivingBack::default() },
     ])
 }
 
@@ -139,9 +142,13 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn release(&self, fields: &mut Fields<'t>) -> Option<Step> {
-        let supported = fields.not_yet(&["timeout", "on-error"]);
-        let handle = self.handle(fields)?;
-        supported.map(|()| Step::Release { handle })
+        let handle = self.handle(fields);
+        let timeout = fields.maybe("timeout", positive);
+        let on_error = fields
+            .or("on-error", OnError::default(), |sink, node| one_of(sink, node, "what follows an error", &ON_ERROR));
+        let working = fields.or("work", Working::default(), |sink, node| one_of(sink, node, "the work", &WORKING));
+        let how = GivingBack { timeout: timeout?, on_error: on_error?, working: working? };
+        Some(Step::Release { handle: handle?, how })
     }
 
     /// The handle that a step says, or the only one that there is.

@@ -3,7 +3,7 @@
 //! A client believes from the moment at which it is granted the lock
 //!
 //! * to the end of its section, or until the acting task has processed that the lock is lost;
-//! * and, unless it is naive, at most until its own monotonic clock reaches the deadline less its
+//! * and, if it looks at its clock before each operation, at most until its own monotonic clock reaches the deadline less its
 //!   margin. A renewal moves the deadline.
 //!
 //! Beside that it believes from every check that passed until the operation that was checked has left
@@ -91,7 +91,9 @@ fn deadline(case: &Case<'_>, attempt: AttemptId, until: Option<MonoTime>) -> Sim
     match (case.rules.policies.get(&client), until) {
         (Some(Policy::Checked), Some(until)) => case.history.when(client, until),
         (Some(Policy::Margin(margin)), Some(until)) => case.history.when(client, until - *margin),
-        (Some(Policy::Naive) | None, _) | (_, None) => SimTime::NEVER,
+        // Who looks only here and there goes on in between, whatever its clock reads; when a look tells it that
+        // its time is over, its section ends, and the history says so.
+        (Some(Policy::Naive | Policy::AtChecks) | None, _) | (_, None) => SimTime::NEVER,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Clients and their scripts.
 
 use host::{Cue, Duration, Span};
-use models::script::{Retry, Rounds, Script, Step, Use};
+use models::script::{GivingBack, Growth, OnError, Retry, Rounds, Script, Step, Use, Working};
 use spec::Policy;
 
 use super::*;
@@ -93,7 +93,7 @@ fn policies_look_never_always_or_with_a_margin() {
     assert_eq!(script("policy = \"naive\"").policy, Policy::Naive);
     assert_eq!(script("policy = \"checked\"").policy, Policy::Checked);
     assert_eq!(script("policy = { margin = \"1s\" }").policy, Policy::Margin(Duration::from_secs(1)));
-    refuse(&client("policy = «\"at-checks\"»"), "`at-checks` is not supported yet");
+    assert_eq!(script("policy = \"at-checks\"").policy, Policy::AtChecks);
     refuse(&client("policy = «\"margin\"»"), "`margin` needs a duration");
     refuse(&client("policy = { naive = { «why» = 1 } }"), "unknown field `why`, expected nothing");
     refuse(
@@ -109,9 +109,43 @@ fn rounds_and_retries_are_counted_or_endless() {
     refuse(&client("rounds = «0»"), "0 lies outside 1 to 4294967295");
     refuse(&client("rounds = «\"often\"»"), "`rounds` is a whole number or \"forever\", not a string");
     let retry = script("retry = { delay = \"100ms\", times = 0 }").retry;
-    assert_eq!(retry, Retry { delay: Span::Fixed(Duration::from_millis(100)), times: Some(0) });
+    assert_eq!(retry, Retry { delay: Span::Fixed(Duration::from_millis(100)), growth: None, times: Some(0) });
     assert_eq!(script("retry = {}").retry, Retry::DEFAULT);
-    suggest(&client("retry = { «dely» = \"1s\" }"), "unknown field `dely`, expected `delay` or `times`", "delay");
+    suggest(
+        &client("retry = { «dely» = \"1s\" }"),
+        "unknown field `dely`, expected one of `delay`, `times`, `factor`, `cap`",
+        "delay",
+    );
+}
+
+#[test]
+fn a_delay_grows_by_a_factor_to_a_cap() {
+    let retry = script("retry = { delay = \"100ms\", factor = 2, cap = \"5s\" }").retry;
+    assert_eq!(retry.growth, Some(Growth { factor: 2, cap: Duration::from_secs(5) }));
+    refuse(&client("retry = «{ factor = 2 }»"), "missing `cap`");
+    refuse(&client("retry = { «cap» = \"5s\" }"), "`cap` bounds what `factor` makes grow, and there is no `factor`");
+    refuse(&client("retry = { factor = «1», cap = \"5s\" }"), "1 lies outside 2 to 1000");
+    refuse(&client("retry = { factor = 2, cap = «\"399ms\"» }"), "the first delay is longer than this");
+    refuse(
+        &client("retry = { delay = { mean = \"1s\" }, «factor» = 2, cap = \"5s\" }"),
+        "an exponential delay has no longest that could grow to a cap",
+    );
+}
+
+#[test]
+fn a_release_says_how_it_is_given_back() {
+    let how = |keys: &str| match steps(&format!("[\"acquire\", {{ release = {{ {keys} }} }}]")).remove(1) {
+        Step::Release { how, .. } => how,
+        other => panic!("{other:?}"),
+    };
+    let all = how("timeout = \"1s\", on-error = \"retry\", work = \"goes-on\"");
+    let timeout = Some(Duration::from_secs(1));
+    assert_eq!(all, GivingBack { timeout, on_error: OnError::Retry, working: Working::GoesOn });
+    assert_eq!(how("on-error = \"end\", work = \"over\""), GivingBack::default());
+    refuse(
+        &client("do = [\"acquire\", { release = { on-error = «\"stop\"» } }]"),
+        "unknown word `stop`: what follows an error is one of `end`, `ignore`, `retry`",
+    );
 }
 
 #[test]
@@ -137,7 +171,7 @@ fn a_step_is_a_word_or_a_table_with_one_key() {
             Step::Extend { handle: orders, by: None },
             Step::Extend { handle: orders, by: Some(Duration::from_secs(5)) },
             Step::Hold,
-            Step::Repeat { times: 2, steps: vec![Step::Release { handle: orders }] },
+            Step::Repeat { times: 2, steps: vec![Step::Release { handle: orders, how: GivingBack::default() }] },
         ]
     );
 }
@@ -145,8 +179,12 @@ fn a_step_is_a_word_or_a_table_with_one_key() {
 #[test]
 fn a_lock_is_called_by_its_handle_or_else_by_its_name() {
     let of = |lock: &str, handle: &str| Step::Acquire { lock: lock.into(), handle: handle.into(), wait: None };
-    let named =
-        |handle: &str| (Step::Extend { handle: handle.into(), by: None }, Step::Release { handle: handle.into() });
+    let named = |handle: &str| {
+        (
+            Step::Extend { handle: handle.into(), by: None },
+            Step::Release { handle: handle.into(), how: GivingBack::default() },
+        )
+    };
     let script = |acquire: &str, handle: &str| {
         let list = format!("[{acquire}, {{ extend = {handle} }}, {{ release = {handle} }}]");
         steps(&list)
@@ -242,7 +280,7 @@ fn a_wrong_step_is_refused_where_it_stands() {
     for step in ["take", "claim", "effect", "statement", "begin", "commit", "reap"] {
         refuse(&client(&format!("do = [«{step:?}»]")), &format!("`{step}` is not supported yet"));
     }
-    for (step, key) in [("acquire", "nodes"), ("acquire", "quorum"), ("release", "timeout"), ("release", "on-error")] {
+    for (step, key) in [("acquire", "nodes"), ("acquire", "quorum")] {
         let text = client(&format!("do = [\"acquire\", {{ {step} = {{ «{key}» = 1 }} }}]"));
         refuse(&text, &format!("`{key}` is not supported yet"));
     }

@@ -104,6 +104,16 @@ fn a_naive_client_believes_to_the_end_of_its_section() {
 }
 
 #[test]
+fn a_client_that_looks_only_at_checks_believes_until_one_ends_its_section() {
+    expect_belief_until(300, |story| {
+        story.policy(1, Policy::AtChecks);
+        story.at(10).client(1).takes(100);
+        story.at(300).client(1).ended();
+        story.at(310).client(1).releasing();
+    });
+}
+
+#[test]
 fn a_client_with_a_margin_stops_earlier() {
     expect_belief_until(75, |story| {
         story.policy(1, Policy::Margin(Duration::from_millis(25)));
