@@ -51,6 +51,12 @@ impl AttemptId {
         self.client
     }
 
+    /// Client and ordinal in one word, which is never 0.
+    #[must_use]
+    pub const fn as_word(self) -> u64 {
+        (self.client.0 as u64) << 32 | self.ordinal.get() as u64
+    }
+
     /// Which of that client's attempts it is, counted from 1 over all its lives.
     #[must_use]
     pub const fn ordinal(self) -> u32 {

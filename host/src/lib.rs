@@ -49,7 +49,7 @@ pub use join::{Either, all, first};
 pub use name::Name;
 pub use program::{CallError, Calls, ConnectError, Connection, Cue, Host, Purpose, Request, Stage, Task};
 pub use ratio::Ppm;
-pub use run::{Activity, Ending};
+pub use run::{Activity, Ending, Noted};
 pub use service::{Context, Domain, Effect, Never, Service};
 pub use shortage::{Shortage, Shortages};
 pub use span::Span;

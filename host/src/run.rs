@@ -1,4 +1,20 @@
-//! What the kernel knows of a run and the checkers need: what processes were doing, how it ended.
+//! What the kernel knows of a run and the checkers need: what was noted and when, what processes were doing,
+//! how it ended.
+
+use crate::ids::NodeId;
+use crate::time::SimTime;
+
+/// A note with its place in true time: an entry of a history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Noted<N> {
+    /// When, in true time. Entries of a history are in order; equal times keep the order in which
+    /// they happened.
+    pub at: SimTime,
+    /// Who noted it.
+    pub node: NodeId,
+    /// What.
+    pub note: N,
+}
 
 /// What a node's process was doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -52,7 +52,7 @@ impl Told {
             rate: Ppm::ZERO,
             ticking: Ticking::All,
         };
-        let node = |name: &str| NodeHistory { name: name.to_owned(), clocks: vec![clock], activity: Vec::new() };
+        let node = |name: &str| NodeHistory { name: name.into(), clocks: vec![clock], activity: Vec::new() };
         let clients = [WORKER_1, WORKER_2, WORKER_3];
         Self {
             history: History {

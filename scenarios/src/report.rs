@@ -104,7 +104,7 @@ fn spread(overlaps: &Overlaps) -> Spread {
 /// The whole trace of a recorded run, as the bytes of a `.jsonl` file.
 #[must_use]
 pub fn trace(scenario: &Scenario, cell: &Cell, lock: &str, set: &[String], run: &Run) -> String {
-    let names: Vec<String> = run.history.nodes.iter().map(|node| node.name.clone()).collect();
+    let names: Vec<String> = run.history.nodes.iter().map(|node| node.name.to_string()).collect();
     let faults: Vec<String> = cell.faults.iter().map(|fault| fault.name.clone()).collect();
     let header = TraceHeader {
         schema: reports::trace::SCHEMA.to_owned(),

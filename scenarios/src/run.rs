@@ -144,8 +144,7 @@ impl<'c> Player<'c> {
     }
 
     fn run(&self, seed: u64, recording: bool, more: &[Fault<Nudge>]) -> Run {
-        let sim = self.world.build(seed, recording, more);
-        self.conclude(seed, sim.run(self.bounds()))
+        self.conclude(seed, self.world.play(seed, recording, more, self.bounds()))
     }
 
     fn landed(&self, history: &History, strikes: &[Strike]) -> Vec<bool> {
@@ -228,16 +227,15 @@ const fn rank(property: Property) -> u8 {
 }
 
 fn history(
-    notes: Vec<sim::Noted<Note>>,
+    entries: Vec<Entry>,
     nodes: Vec<sim::NodeOutcome>,
     end: SimTime,
     ending: Ending,
     horizon: SimTime,
 ) -> History {
-    let entries = notes.into_iter().map(|noted| Entry { at: noted.at, node: noted.node, note: noted.note });
     let nodes =
         nodes.into_iter().map(|node| NodeHistory { name: node.name, clocks: node.clocks, activity: node.activity });
-    History { entries: entries.collect(), nodes: nodes.collect(), end, ending, horizon }
+    History { entries, nodes: nodes.collect(), end, ending, horizon }
 }
 
 /// A run of this many events is not a run of a lock any more, but a loop.

@@ -3,14 +3,15 @@
 //! Nodes are numbered lock servers first, then the resource, then the clients. Their randomness is
 //! keyed by role and name, never by number: the same client draws the same against every lock.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use host::{NodeId, Server, Span};
 use models::resource::{Op, Resource};
 use models::script::Script;
 use models::{Locks, Nudge, redis};
-use sim::{Entity, Lasts, Link, MessageMatch, NodeSpec, ServiceFactory, Sim, Target, When};
-use spec::Rules;
+use sim::{Bounds, Entity, Lasts, Link, MessageMatch, NodeSpec, Outcome, ServiceFactory, Sim, Target, When};
+use spec::{Note, Rules};
 
 use crate::cell::{self, Cell, DiskFault, NodeRef};
 use crate::contender::{Bench, Contender, built_in};
@@ -33,6 +34,7 @@ pub(crate) struct World<'c> {
     faults: Vec<Fault>,
     cues: Vec<When>,
     pub(crate) rules: Rules,
+    built: RefCell<Option<Sim<Locks>>>,
 }
 
 /// The nodes of a world, by role.
@@ -111,6 +113,7 @@ impl<'c> World<'c> {
             rules: rules(cell, contender, &nodes),
             nodes,
             bench,
+            built: RefCell::new(None),
         }
     }
 
@@ -118,8 +121,19 @@ impl<'c> World<'c> {
         &self.nodes
     }
 
-    /// The world for one seed, with faults beside those of its cell.
-    pub(crate) fn build(&self, seed: u64, recording: bool, more: &[Fault]) -> Sim<Locks> {
+    /// Plays the world with one seed, and with faults beside those of its cell.
+    pub(crate) fn play(&self, seed: u64, recording: bool, more: &[Fault], bounds: Bounds) -> Outcome<Note> {
+        if !more.is_empty() {
+            return self.build(seed, recording, more).run(bounds);
+        }
+        // Built once, and played over and over: building takes as long as a fifth of a short run.
+        let mut built = self.built.borrow_mut();
+        let sim = built.get_or_insert_with(|| self.build(seed, recording, &[]));
+        sim.reset(seed, recording);
+        sim.run(bounds)
+    }
+
+    fn build(&self, seed: u64, recording: bool, more: &[Fault]) -> Sim<Locks> {
         let mut sim = Sim::new(seed, recording);
         let client = |script| self.contender.client(&self.bench, self.resource(), script);
         self.build_on(&mut sim, more, client);
@@ -166,9 +180,9 @@ impl<'c> World<'c> {
 }
 
 fn spec(cell: &Cell, nodes: &Nodes, node: NodeId) -> NodeSpec {
-    let name = nodes.names[node.index()].clone();
-    let settings = cell.nodes.get(&name).copied().unwrap_or_default();
-    NodeSpec { entity: nodes.entity(node), name, rate: settings.rate, wall_offset: settings.wall_offset }
+    let name = nodes.names[node.index()].as_str();
+    let settings = cell.nodes.get(name).copied().unwrap_or_default();
+    NodeSpec { entity: nodes.entity(node), name: name.into(), rate: settings.rate, wall_offset: settings.wall_offset }
 }
 
 fn links(cell: &Cell, nodes: &Nodes) -> Vec<(NodeId, NodeId, Span)> {

@@ -71,20 +71,28 @@ impl<D: Domain> Core<D> {
             return true;
         }
         let part = self.tasks.part(self.tasks.current());
-        self.watch_step(node, Some(part));
-        if self.is_life(node, life) {
-            self.node_mut(node).steps += 1;
-            let about = About { attempt: self.scope, ..About::default() };
-            self.trace(node, RecordKind::Point, point.0.digested(), about, || point.0.to_owned());
+        if self.faults.watches_steps {
+            self.watch_step(node, Some(part));
+            if !self.is_life(node, life) {
+                return true;
+            }
+        }
+        self.node_mut(node).steps += 1;
+        let about = About { attempt: self.scope, ..About::default() };
+        self.trace(node, RecordKind::Point, point.0.digested(), about, || point.0.to_owned());
+        if self.faults.watches_milestones {
             self.reach(node, point);
         }
-        !self.is_life(node, life) || self.node(node).holds_up(Some(part))
+        let state = self.node(node);
+        !state.alive || state.life != life || state.holds_up(Some(part))
     }
 
     /// Whether the process, and that part of it, may take an event now; if not, the event waits.
     #[inline]
     fn gate(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) -> Gate {
-        self.watch_step(node, part);
+        if self.faults.watches_steps {
+            self.watch_step(node, part);
+        }
         let state = self.node_mut(node);
         if !state.alive {
             Gate::Dead
@@ -98,9 +106,8 @@ impl<D: Domain> Core<D> {
     }
 
     /// Faults may strike before a step that is about to be taken.
-    #[inline]
     fn watch_step(&mut self, node: NodeId, part: Option<Part>) {
-        if self.faults.watches_steps && self.node(node).alive && !self.node(node).holds_up(part) {
+        if self.node(node).alive && !self.node(node).holds_up(part) {
             self.reach_step(node);
         }
     }

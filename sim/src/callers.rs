@@ -16,6 +16,15 @@ pub(crate) struct Callers {
     next: CallerId,
 }
 
+impl Callers {
+    /// Back to the beginning: nobody waits.
+    pub(crate) fn reset(&mut self) {
+        let Self { waiting, next } = self;
+        waiting.clear();
+        *next = CallerId::default();
+    }
+}
+
 /// Which of a run's callers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct CallerId(u64);

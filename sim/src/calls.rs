@@ -21,6 +21,16 @@ impl<M> Default for Calls<M> {
     }
 }
 
+impl<M> Calls<M> {
+    /// Back to the beginning: there are none.
+    pub(crate) fn reset(&mut self) {
+        let Self { slots, free, next_id } = self;
+        slots.clear();
+        free.clear();
+        *next_id = 0;
+    }
+}
+
 /// A call's slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CallSlot(usize);

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use host::{AttemptId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Origin};
+use host::{AttemptId, CallId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Origin};
 
 use crate::calls::Calls;
 use crate::core::Core;
@@ -25,6 +25,15 @@ pub(crate) struct Connections<M> {
 impl<M> Default for Connections<M> {
     fn default() -> Self {
         Self { all: Vec::with_capacity(8), calls: Calls::default() }
+    }
+}
+
+impl<M> Connections<M> {
+    /// Back to the beginning: there are none.
+    pub(crate) fn reset(&mut self) {
+        let Self { all, calls } = self;
+        all.clear();
+        calls.reset();
     }
 }
 
@@ -191,7 +200,7 @@ impl<D: Domain> Core<D> {
     /// A packet has arrived at a machine that has power and is awake, and at its process if that lives.
     pub(crate) fn receive(&mut self, id: PacketId) -> Step<D::Message> {
         let (packet, message) = self.packets.take(id);
-        let Header { conn, receiver: node, kind, .. } = packet;
+        let Header { conn, receiver: node, kind, attempt, call, operation, .. } = *packet;
         let receiver = packet.from.other();
         let (alive, life) = (self.node(node).alive, self.node(node).life);
         if !alive {
@@ -211,40 +220,38 @@ impl<D: Domain> Core<D> {
             }
             return Step::None;
         }
-        if !end.open && packet.kind.carries_data() && self.connections.all[conn].half_open == Some(receiver) {
+        if !end.open && kind.carries_data() && self.connections.all[conn].half_open == Some(receiver) {
             self.send_from_machine(conn, receiver, PacketKind::Reset);
             return Step::None;
         }
         match receiver {
-            Side::Server => self.receive_at_server(&packet, message, end),
+            Side::Server if !end.open => Step::None,
+            Side::Server => match (message, call.zip(operation)) {
+                (Some(message), Some((call, operation))) => {
+                    self.application_events += 1;
+                    Step::Request { node, attempt, from: Origin { conn: conn_id(conn), call, operation }, message }
+                }
+                _ => {
+                    self.lose_end(conn, Side::Server);
+                    Step::Closed { node, conn: conn_id(conn) }
+                }
+            },
             Side::Client => {
-                self.receive_at_client(&packet, message, end);
+                self.receive_at_client(conn, kind, message, call, end);
                 Step::None
             }
         }
     }
 
-    fn receive_at_server(&mut self, packet: &Header, message: Option<D::Message>, end: End) -> Step<D::Message> {
-        if !end.open {
-            return Step::None;
-        }
-        let (node, attempt) = (packet.receiver, packet.attempt);
-        let conn = ConnId::new(u32::try_from(packet.conn).expect("a run has fewer than 2^32 connections"));
-        match (message, packet.call, packet.operation) {
-            (Some(message), Some(call), Some(operation)) => {
-                self.application_events += 1;
-                Step::Request { node, attempt, from: Origin { conn, call, operation }, message }
-            }
-            _ => {
-                self.lose_end(packet.conn, Side::Server);
-                Step::Closed { node, conn }
-            }
-        }
-    }
-
-    fn receive_at_client(&mut self, packet: &Header, message: Option<D::Message>, end: End) {
-        let conn = packet.conn;
-        match packet.kind {
+    fn receive_at_client(
+        &mut self,
+        conn: usize,
+        kind: PacketKind,
+        message: Option<D::Message>,
+        call: Option<CallId>,
+        end: End,
+    ) {
+        match kind {
             PacketKind::Accept if self.connections.all[conn].opened.is_none() => self.opened(conn, Ok(())),
             // The client no longer waits for it: its machine resets what the server took for open.
             PacketKind::Accept => self.send_from_machine(conn, Side::Client, PacketKind::Reset),
@@ -253,7 +260,7 @@ impl<D: Domain> Core<D> {
             }
             _ if !end.open => {}
             PacketKind::Reply => {
-                if let (Some(call), Some(message)) = (packet.call, message) {
+                if let (Some(call), Some(message)) = (call, message) {
                     self.reply_arrived(call, message);
                 }
             }
@@ -268,4 +275,8 @@ impl<D: Domain> Core<D> {
             PacketKind::Connect | PacketKind::Request => unreachable!("only clients send these"),
         }
     }
+}
+
+fn conn_id(conn: usize) -> ConnId {
+    ConnId::new(u32::try_from(conn).expect("a run has fewer than 2^32 connections"))
 }

@@ -27,8 +27,9 @@ use crate::event::{Event, Step};
 use crate::faults::Faults;
 use crate::links::Links;
 use crate::node::Node;
-use crate::outcome::{Noted, Record, RecordKind};
+use crate::outcome::{Noted, Outcome, Record, RecordKind};
 use crate::packets::Packets;
+use crate::plan::When;
 use crate::queue::Queue;
 use crate::sim::Bounds;
 use crate::stream::{Entity, Stream, StreamPurpose};
@@ -66,11 +67,23 @@ pub(crate) struct Core<D: Domain> {
     pub(crate) records: Option<Vec<Record>>,
 }
 
-#[derive(Default, Debug)]
 pub(crate) struct CueState {
+    pub(crate) when: When,
     /// When it came, if it has.
     pub(crate) come: Option<SimTime>,
     pub(crate) waiters: Vec<TaskId>,
+}
+
+impl CueState {
+    pub(crate) const fn new(when: When) -> Self {
+        Self { when, come: None, waiters: Vec::new() }
+    }
+
+    fn reset(&mut self) {
+        let Self { when: _, come, waiters } = self;
+        *come = None;
+        waiters.clear();
+    }
 }
 
 /// What a record says beside its text.
@@ -112,6 +125,59 @@ impl<D: Domain> Core<D> {
         }
     }
 
+    /// Back to the beginning, with another seed: only what was planned stays, and the room that things took.
+    /// Every field is named, so that none is forgotten.
+    pub(crate) fn reset(&mut self, new_seed: u64, recording: bool) {
+        let Self { seed, now, scope, over, hash, .. } = self;
+        (*seed, *now, *scope, *over, *hash) = (new_seed, SimTime::ZERO, None, false, Fold::new(new_seed));
+        let Self { events, application_events, messages, ignored_dead_effects, unfinished_clients, .. } = self;
+        (*events, *application_events, *messages, *ignored_dead_effects, *unfinished_clients) = (0, 0, 0, 0, 0);
+        let Self {
+            seed: _,
+            now: _,
+            scope: _,
+            over: _,
+            hash: _,
+            events: _,
+            application_events: _,
+            messages: _,
+            ignored_dead_effects: _,
+            unfinished_clients,
+            queue,
+            nodes,
+            tasks,
+            timers,
+            connections,
+            packets,
+            links,
+            faults,
+            cues,
+            callers,
+            notes,
+            dying,
+            starting,
+            records,
+        } = self;
+        for node in nodes {
+            node.reset();
+            *unfinished_clients += u32::from(node.unfinished);
+        }
+        queue.reset();
+        tasks.reset();
+        timers.reset();
+        connections.reset();
+        packets.reset();
+        links.reset();
+        faults.reset();
+        cues.iter_mut().for_each(CueState::reset);
+        callers.reset();
+        // The last run took its notes with it; this one will be about as long.
+        notes.clear();
+        dying.clear();
+        starting.clear();
+        *records = recording.then(Vec::new);
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> &Node<D::Record> {
         &self.nodes[id.index()]
     }
@@ -138,13 +204,10 @@ impl<D: Domain> Core<D> {
     /// Folds an event into the trace hash.
     #[inline]
     pub(crate) fn fold(&mut self, node: NodeId, kind: RecordKind, digest: u64, about: &About) {
-        let mut hash = self.hash;
-        hash.word(self.now.as_nanos());
         let peer = about.peer.map_or(0, |peer| peer.index() as u64 + 1);
-        hash.word((node.index() as u64) << 48 | (kind as u64) << 40 | peer);
-        hash.word(about.attempt.map_or(0, |attempt| attempt.digested()));
-        hash.word(digest);
-        self.hash = hash;
+        let place = (node.index() as u64) << 48 | (kind as u64) << 40 | peer;
+        self.hash.pair(self.now.as_nanos(), place);
+        self.hash.pair(about.attempt.map_or(0, AttemptId::as_word), digest);
     }
 
     /// Records an event of a recorded run.
@@ -163,7 +226,9 @@ impl<D: Domain> Core<D> {
         let about = About { attempt: milestone.map(|(attempt, _)| attempt), ..About::default() };
         self.trace(node, RecordKind::Note, note.digested(), about, || D::describe_note(&note));
         self.notes.push(Noted { at: self.now, node, note });
-        if let Some((attempt, point)) = milestone {
+        if let Some((attempt, point)) = milestone
+            && self.faults.watches_milestones
+        {
             self.reach(attempt.client(), point);
         }
     }
@@ -196,8 +261,8 @@ impl<D: Domain> Core<D> {
         };
         let seed = self.seed;
         let node = self.node_mut(node);
-        let entity = node.entity;
-        node.random[slot].get_or_insert_with(|| Box::new(Stream::new(seed, stream, entity, Entity::WORLD))).word()
+        let entity = node.spec.entity;
+        node.random[slot].get_or_insert_with(|| Stream::new(seed, stream, entity, Entity::WORLD)).word()
     }
 
     /// Whether the cue has come; if not, the current task is woken when it does. It never comes to the dead.
@@ -262,8 +327,28 @@ impl<D: Domain> Core<D> {
         if self.unfinished_clients == 0 { Ending::Quiet } else { Ending::Stuck }
     }
 
+    /// What the run leaves behind.
+    pub(crate) fn outcome(&mut self, ending: Ending) -> Outcome<D::Note> {
+        let notes = Vec::with_capacity(self.notes.len());
+        Outcome {
+            notes: std::mem::replace(&mut self.notes, notes),
+            nodes: self.nodes.iter_mut().map(Node::outcome).collect(),
+            strikes: std::mem::take(&mut self.faults.strikes),
+            end: self.now,
+            ending,
+            hash: self.final_hash(ending),
+            events: self.events,
+            application_events: self.application_events,
+            messages: self.messages,
+            syncs: self.nodes.iter().map(|node| node.disk.syncs()).sum(),
+            ignored_dead_effects: self.ignored_dead_effects,
+            cues: self.cues.iter().map(|cue| cue.come).collect(),
+            records: self.records.take().unwrap_or_default(),
+        }
+    }
+
     /// The trace hash of the whole run, its end included.
-    pub(crate) fn final_hash(&self, ending: Ending) -> u64 {
+    fn final_hash(&self, ending: Ending) -> u64 {
         let mut hash = self.hash;
         hash.word(self.now.as_nanos());
         hash.word(match ending {

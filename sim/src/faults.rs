@@ -33,7 +33,7 @@ pub(crate) struct FaultState<N> {
     pub(crate) what: What<N>,
     pub(crate) when: When,
     pub(crate) lasts: Lasts,
-    stream: Option<Box<Stream>>,
+    stream: Option<Stream>,
 }
 
 impl<N> Default for Faults<N> {
@@ -48,6 +48,19 @@ impl<N> Default for Faults<N> {
             watches_milestones: false,
             watches_steps: false,
         }
+    }
+}
+
+impl<N> Faults<N> {
+    /// Back to the beginning: only the plan stays.
+    pub(crate) fn reset(&mut self) {
+        let Self { plan, triggers, strikes, details, matching, pending, watches_milestones, watches_steps } = self;
+        plan.iter_mut().for_each(|fault| fault.stream = None);
+        triggers.iter_mut().for_each(Trigger::reset);
+        strikes.clear();
+        details.clear();
+        matching.clear();
+        (*pending, *watches_milestones, *watches_steps) = (0, false, false);
     }
 }
 
@@ -170,7 +183,7 @@ impl<D: Domain> Core<D> {
     /// All clocks of the machine run at the rate for which the last strike in force asks.
     fn follow_rate(&mut self, node: NodeId) {
         let state = self.node(node);
-        let rate = state.rates.last().map_or(state.base_rate, |(_, rate)| *rate);
+        let rate = state.rates.last().map_or(state.spec.rate, |(_, rate)| *rate);
         self.change_clock(node, |clock| clock.rate = rate);
     }
 
@@ -326,7 +339,7 @@ impl<D: Domain> Core<D> {
         let seed = self.seed;
         let state = &mut self.faults.plan[self.faults.strikes[strike].fault];
         let entity = state.entity;
-        let new = || Box::new(Stream::new(seed, StreamPurpose::Fault, entity, Entity::WORLD));
+        let new = || Stream::new(seed, StreamPurpose::Fault, entity, Entity::WORLD);
         state.stream.get_or_insert_with(new).draw(span)
     }
 

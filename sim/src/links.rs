@@ -24,10 +24,9 @@ pub(crate) struct Links {
 }
 
 /// One direction between two nodes.
-#[derive(Clone)]
-pub(crate) struct Pair {
-    pub(crate) latency: Span,
-    stream: Option<Box<Stream>>,
+struct Pair {
+    latency: Span,
+    stream: Option<Stream>,
 }
 
 /// What passes from one node to another takes longer.
@@ -55,18 +54,26 @@ pub(crate) struct Content<M> {
     pub(crate) call: Option<CallId>,
 }
 
+impl Links {
+    /// Lays links between that many nodes, with these latencies; where none is given, the same for all.
+    pub(crate) fn lay(&mut self, nodes: usize, latencies: &[(NodeId, NodeId, Span)], otherwise: Span) {
+        self.pairs.resize_with(nodes * nodes, || Pair { latency: otherwise, stream: None });
+        for (from, to, latency) in latencies {
+            self.pairs[from.index() * nodes + to.index()].latency = *latency;
+        }
+    }
+
+    /// Back to the beginning, before any link is laid.
+    pub(crate) fn reset(&mut self) {
+        let Self { next_number, pairs, cuts, slows } = self;
+        *next_number = 0;
+        pairs.clear();
+        cuts.clear();
+        slows.clear();
+    }
+}
+
 impl<D: Domain> Core<D> {
-    /// Makes room for the links between all nodes, each with the same latency for now.
-    pub(crate) fn lay_links(&mut self, latency: Span) {
-        let count = self.nodes.len();
-        self.links.pairs = vec![Pair { latency, stream: None }; count * count];
-    }
-
-    pub(crate) fn pair_mut(&mut self, from: NodeId, to: NodeId) -> &mut Pair {
-        let count = self.nodes.len();
-        &mut self.links.pairs[from.index() * count + to.index()]
-    }
-
     /// A step decides to send: the message will leave a little processor time later.
     pub(crate) fn decide(&mut self, sending: Sending<D::Message>) {
         let is_reply = sending.kind == PacketKind::Reply;
@@ -108,7 +115,7 @@ impl<D: Domain> Core<D> {
         message.digest(&mut digest);
         let digest = digest.value();
         let awaited = message.is_some() && self.node(receiver).is_awaited();
-        let latency = match self.pair_mut(sender, receiver).latency {
+        let latency = match self.links.pairs[sender.index() * self.nodes.len() + receiver.index()].latency {
             Span::Fixed(latency) => latency,
             span => self.link_stream(sender, receiver).draw(&span),
         };
@@ -164,8 +171,8 @@ impl<D: Domain> Core<D> {
         let place = from.index() * self.nodes.len() + to.index();
         let stream = &mut self.links.pairs[place].stream;
         stream.get_or_insert_with(|| {
-            let entities = [from, to].map(|node| self.nodes[node.index()].entity);
-            Box::new(Stream::new(self.seed, StreamPurpose::Link, entities[0], entities[1]))
+            let [one, other] = [from, to].map(|node| self.nodes[node.index()].spec.entity);
+            Stream::new(self.seed, StreamPurpose::Link, one, other)
         })
     }
 

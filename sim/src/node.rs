@@ -1,16 +1,17 @@
 //! One machine with one process: what the kernel keeps of it.
 
-use host::{Activity, Disk, NodeId, Part, Ppm, Segment, Shortages, SimTime, Span, Ticking, TimerId};
+use host::{Activity, Disk, Name, NodeId, Part, Ppm, Segment, Shortages, SimTime, Span, Ticking, TimerId};
 
 use crate::event::{Event, Waiting};
+use crate::outcome::NodeOutcome;
 use crate::stream::{Entity, Stream};
 use crate::tasks::TaskId;
 
 /// A node as the world's builder describes it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct NodeSpec {
     /// Its name in traces.
-    pub name: String,
+    pub name: Name,
     /// Whose randomness it draws from.
     pub entity: Entity,
     /// By how much its clocks run fast from the start.
@@ -74,8 +75,7 @@ impl HeldUp {
 
 pub(crate) struct Node<R> {
     pub(crate) id: NodeId,
-    pub(crate) name: String,
-    pub(crate) entity: Entity,
+    pub(crate) spec: NodeSpec,
     pub(crate) role: Role,
     /// Counts the lives of its process: effects of an earlier life are ignored.
     pub(crate) life: u32,
@@ -91,7 +91,6 @@ pub(crate) struct Node<R> {
     pub(crate) standing: Standing,
     /// Parts that hang, one entry for each strike.
     pub(crate) stalled: Vec<Part>,
-    pub(crate) base_rate: Ppm,
     /// Other rates, by the strikes that ask for them; the last one is in force.
     pub(crate) rates: Vec<(usize, Ppm)>,
     /// All its clocks' segments; the last is in force.
@@ -105,7 +104,7 @@ pub(crate) struct Node<R> {
     pub(crate) waiting: Vec<HeldUp>,
     /// Tasks that were to be polled while they may not run.
     pub(crate) parked: Vec<TaskId>,
-    pub(crate) random: [Option<Box<Stream>>; 2],
+    pub(crate) random: [Option<Stream>; 2],
     /// The slots of a service's timers.
     pub(crate) timers: Vec<(TimerId, usize)>,
     pub(crate) disk: Disk<R>,
@@ -116,7 +115,7 @@ pub(crate) struct Node<R> {
 
 impl<R> Node<R> {
     pub(crate) fn new(id: NodeId, spec: NodeSpec, role: Role) -> Self {
-        let start = Segment {
+        let first = Segment {
             since: SimTime::ZERO,
             mono: FIRST_READING,
             boot: FIRST_READING,
@@ -126,8 +125,7 @@ impl<R> Node<R> {
         };
         Self {
             id,
-            name: spec.name,
-            entity: spec.entity,
+            spec,
             role,
             life: 0,
             alive: true,
@@ -137,9 +135,8 @@ impl<R> Node<R> {
             unfinished: role == Role::Client,
             standing: Standing::default(),
             stalled: Vec::new(),
-            base_rate: spec.rate,
             rates: Vec::new(),
-            clocks: vec![start],
+            clocks: vec![first],
             activity: Vec::new(),
             attempts: 0,
             steps: 0,
@@ -151,6 +148,21 @@ impl<R> Node<R> {
             disk: Disk::default(),
             shortages: Shortages::default(),
             slow_disk: Vec::new(),
+        }
+    }
+
+    /// Back to the beginning: only what it is stays.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new(self.id, self.spec, self.role);
+    }
+
+    /// What the run leaves of it.
+    pub(crate) fn outcome(&mut self) -> NodeOutcome {
+        NodeOutcome {
+            name: self.spec.name,
+            clocks: std::mem::take(&mut self.clocks),
+            activity: std::mem::take(&mut self.activity),
+            steps: self.steps,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a run leaves behind.
 
-use host::{Activity, AttemptId, Ending, MonoTime, NodeId, Segment, SimTime, WallTime};
+pub use host::Noted;
+use host::{Activity, AttemptId, Ending, MonoTime, Name, NodeId, Segment, SimTime, WallTime};
 
 /// All that a run leaves behind.
 #[derive(Clone, Debug)]
@@ -34,22 +35,11 @@ pub struct Outcome<N> {
     pub records: Vec<Record>,
 }
 
-/// A note with its place in true time.
-#[derive(Clone, Debug)]
-pub struct Noted<N> {
-    /// When.
-    pub at: SimTime,
-    /// By whom.
-    pub node: NodeId,
-    /// What.
-    pub note: N,
-}
-
 /// What a run leaves of one node.
 #[derive(Clone, Debug)]
 pub struct NodeOutcome {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Its clocks, in order.
     pub clocks: Vec<Segment>,
     /// When its process changed from one activity to another. It is running at first.

@@ -85,6 +85,14 @@ impl<M> Default for Packets<M> {
 }
 
 impl<M> Packets<M> {
+    /// Back to the beginning: nothing is on its way.
+    pub(crate) fn reset(&mut self) {
+        let Self { slots, free, awaited } = self;
+        slots.clear();
+        free.clear();
+        *awaited = 0;
+    }
+
     pub(crate) fn put(&mut self, header: Header, message: Option<M>) -> PacketId {
         self.awaited += u32::from(header.awaited);
         let packet = Packet { header, message, on_its_way: true };
@@ -101,12 +109,13 @@ impl<M> Packets<M> {
     }
 
     /// Takes a packet out of its slot: it is on its way no more.
-    pub(crate) fn take(&mut self, id: PacketId) -> (Header, Option<M>) {
+    #[inline]
+    pub(crate) fn take(&mut self, id: PacketId) -> (&Header, Option<M>) {
         let Packet { header, message, on_its_way } = &mut self.slots[id.0];
         assert!(std::mem::take(on_its_way), "a packet on its way is there");
         self.free.push(id);
         self.awaited -= u32::from(header.awaited);
-        (*header, message.take())
+        (header, message.take())
     }
 
     pub(crate) fn header(&self, id: PacketId) -> &Header {

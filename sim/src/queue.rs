@@ -26,13 +26,21 @@ pub(crate) struct Queue<E> {
 
 impl<E: Copy> Queue<E> {
     pub(crate) fn new() -> Self {
-        Self { items: Vec::with_capacity(32), next_ahead: 0, next_sequence: 1 << 63 }
+        Self { items: Vec::with_capacity(32), next_ahead: 0, next_sequence: FIRST_SEQUENCE }
+    }
+
+    /// Back to the beginning: nothing is to come.
+    pub(crate) fn reset(&mut self) {
+        let Self { items, next_ahead, next_sequence } = self;
+        items.clear();
+        (*next_ahead, *next_sequence) = (0, FIRST_SEQUENCE);
     }
 
     pub(crate) fn push(&mut self, at: SimTime, event: E) -> Key {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        self.insert(Key { at, sequence }, event)
+        // Whatever else is there for that time was pushed before.
+        self.insert(Key { at, sequence }, event, |other| other.at <= at)
     }
 
     /// As `push`, but before all that was pushed for the same time, and behind all that was pushed
@@ -40,7 +48,8 @@ impl<E: Copy> Queue<E> {
     pub(crate) fn push_ahead(&mut self, at: SimTime, event: E) -> Key {
         let sequence = self.next_ahead;
         self.next_ahead += 1;
-        self.insert(Key { at, sequence }, event)
+        let key = Key { at, sequence };
+        self.insert(key, event, |other| *other < key)
     }
 
     /// Takes an event out before its time. Nothing happens if it is no longer there.
@@ -58,9 +67,9 @@ impl<E: Copy> Queue<E> {
         self.items.pop().map(|(key, event)| (key.at, event))
     }
 
-    fn insert(&mut self, key: Key, event: E) -> Key {
-        let later = self.items.iter().rev().take_while(|(other, _)| *other < key).count();
-        self.items.insert(self.items.len() - later, (key, event));
+    fn insert(&mut self, key: Key, event: E, comes_first: impl Fn(&Key) -> bool) -> Key {
+        let sooner = self.items.iter().rev().take_while(|(other, _)| comes_first(other)).count();
+        self.items.insert(self.items.len() - sooner, (key, event));
         key
     }
 }
@@ -71,6 +80,9 @@ impl Key {
         self.at
     }
 }
+
+/// What is pushed ahead has lower ones.
+const FIRST_SEQUENCE: u64 = 1 << 63;
 
 #[cfg(test)]
 mod tests {

@@ -9,11 +9,11 @@ use std::task::{Context as TaskContext, Waker};
 
 use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, Span};
 
-use crate::core::Core;
+use crate::core::{Core, CueState};
 use crate::event::{Event, Step};
 use crate::faults::FaultState;
 use crate::node::{Node, NodeSpec, Role};
-use crate::outcome::{NodeOutcome, Outcome};
+use crate::outcome::Outcome;
 use crate::plan::{Fault, When};
 use crate::process::SimHost;
 use crate::tasks::{BoxFuture, TaskId, Work};
@@ -39,7 +39,6 @@ pub struct Sim<D: Domain> {
     core: Rc<RefCell<Core<D>>>,
     programs: Vec<Program<D>>,
     services: Vec<Option<Box<dyn Service<D>>>>,
-    cues: Vec<When>,
     latencies: Vec<(NodeId, NodeId, Span)>,
     spare_effects: Vec<Effect<D::Message, D::Note>>,
 }
@@ -57,7 +56,6 @@ impl<D: Domain> Sim<D> {
             core: Rc::new(RefCell::new(Core::new(seed, recording))),
             programs: Vec::with_capacity(8),
             services: Vec::with_capacity(8),
-            cues: Vec::new(),
             latencies: Vec::new(),
             spare_effects: Vec::new(),
         }
@@ -92,27 +90,34 @@ impl<D: Domain> Sim<D> {
 
     /// Adds a moment for which programs may wait. Its number is its place in the order of these calls.
     pub fn cue(&mut self, when: When) {
-        self.cues.push(when);
+        self.core.borrow_mut().cues.push(CueState::new(when));
+    }
+
+    /// Takes the world back to its beginning, to be played again with another seed: as if it were built anew,
+    /// and quicker.
+    pub fn reset(&mut self, seed: u64, recording: bool) {
+        self.core.borrow_mut().reset(seed, recording);
+        self.services.iter_mut().for_each(|service| *service = None);
     }
 
     /// Plays the world to its end.
+    ///
+    /// # Panics
+    /// If it was played before and not [`reset`](Self::reset) since.
     #[must_use]
-    pub fn run(mut self, bounds: Bounds) -> Outcome<D::Note> {
+    pub fn run(&mut self, bounds: Bounds) -> Outcome<D::Note> {
         {
             let mut core = self.core.borrow_mut();
-            core.lay_links(Span::Fixed(DEFAULT_LATENCY));
-            for (from, to, latency) in self.latencies.drain(..) {
-                core.pair_mut(from, to).latency = latency;
-            }
+            assert!(!core.over, "a world that was played is reset before it is played again");
+            core.links.lay(self.programs.len(), &self.latencies, Span::Fixed(DEFAULT_LATENCY));
         }
         for index in 0..self.programs.len() {
             self.start(NodeId::new(u16::try_from(index).expect("a world has fewer than 65,536 nodes")));
         }
-        let cues = std::mem::take(&mut self.cues);
-        self.core.borrow_mut().arm_triggers(cues);
+        self.core.borrow_mut().arm_triggers();
         let ending = self.play(bounds);
         self.tear_down();
-        self.outcome(ending)
+        self.core.borrow_mut().outcome(ending)
     }
 
     fn add(&mut self, spec: NodeSpec, role: Role, program: Program<D>) -> NodeId {
@@ -269,34 +274,6 @@ impl<D: Domain> Sim<D> {
         self.core.borrow_mut().over = true;
         let futures = self.core.borrow_mut().tasks.take_futures();
         drop(futures);
-    }
-
-    fn outcome(self, ending: Ending) -> Outcome<D::Note> {
-        let mut core = self.core.borrow_mut();
-        let hash = core.final_hash(ending);
-        let syncs = core.nodes.iter().map(|node| node.disk.syncs()).sum();
-        let nodes = core.nodes.drain(..).map(|node| NodeOutcome {
-            name: node.name,
-            clocks: node.clocks,
-            activity: node.activity,
-            steps: node.steps,
-        });
-        let nodes = nodes.collect();
-        Outcome {
-            notes: std::mem::take(&mut core.notes),
-            nodes,
-            strikes: std::mem::take(&mut core.faults.strikes),
-            end: core.now,
-            ending,
-            hash,
-            events: core.events,
-            application_events: core.application_events,
-            messages: core.messages,
-            syncs,
-            cues: core.cues.iter().map(|cue| cue.come).collect(),
-            ignored_dead_effects: core.ignored_dead_effects,
-            records: core.records.take().unwrap_or_default(),
-        }
     }
 }
 

@@ -48,6 +48,16 @@ struct Task {
 }
 
 impl Tasks {
+    /// Back to the beginning: there are no tasks.
+    pub(crate) fn reset(&mut self) {
+        let Self { slots, free, ready, aborted, current, next_serial } = self;
+        slots.clear();
+        free.clear();
+        ready.clear();
+        aborted.clear();
+        (*current, *next_serial) = (None, 0);
+    }
+
     /// The task that is being polled.
     ///
     /// # Panics

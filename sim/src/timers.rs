@@ -77,23 +77,28 @@ enum TimerState {
     Free,
 }
 
+impl Timers {
+    /// Back to the beginning: none is set.
+    pub(crate) fn reset(&mut self) {
+        let Self { slots, free, next_serial } = self;
+        slots.clear();
+        free.clear();
+        *next_serial = 0;
+    }
+}
+
 impl<D: Domain> Core<D> {
     /// Sets a timer; never before now.
     pub(crate) fn arm(&mut self, node: NodeId, purpose: TimerPurpose, deadline: Deadline) -> usize {
         let serial = self.timers.next_serial;
         self.timers.next_serial += 1;
-        let timer = Timer { node, serial, deadline, purpose, state: TimerState::Dormant };
-        let slot = match self.timers.free.pop() {
-            Some(slot) => {
-                self.timers.slots[slot] = timer;
-                slot
-            }
-            None => {
-                self.timers.slots.push(timer);
-                self.timers.slots.len() - 1
-            }
-        };
-        self.enqueue(slot);
+        let slot = self.timers.free.pop().unwrap_or(self.timers.slots.len());
+        let state = self.enqueue(TimerKey { slot, serial }, node, deadline);
+        let timer = Timer { node, serial, deadline, purpose, state };
+        match self.timers.slots.get_mut(slot) {
+            Some(free) => *free = timer,
+            None => self.timers.slots.push(timer),
+        }
         slot
     }
 
@@ -105,12 +110,11 @@ impl<D: Domain> Core<D> {
 
     /// Gives a timer up; a slot is given up once.
     pub(crate) fn disarm(&mut self, slot: usize) {
-        let timer = &mut self.timers.slots[slot];
-        if let TimerState::Queued(key) = timer.state {
-            self.queue.remove(key);
+        match std::mem::replace(&mut self.timers.slots[slot].state, TimerState::Free) {
+            TimerState::Queued(key) => self.queue.remove(key),
+            TimerState::Dormant | TimerState::Due | TimerState::Fired => {}
+            TimerState::Free => panic!("a timer is given up once"),
         }
-        assert!(timer.state != TimerState::Free, "a timer is given up once");
-        timer.state = TimerState::Free;
         self.timers.free.push(slot);
     }
 
@@ -134,31 +138,30 @@ impl<D: Domain> Core<D> {
                 TimerState::Dormant => None,
                 TimerState::Due | TimerState::Fired | TimerState::Free => continue,
             };
-            if timer.node == node && queued.map(Key::at) != self.due(timer) {
+            if timer.node == node && queued.map(Key::at) != self.due(node, timer.deadline) {
                 moved.push((timer.serial, slot, queued));
             }
         }
         moved.sort_unstable_by_key(|(serial, ..)| *serial);
-        for (_, slot, queued) in moved {
+        for (serial, slot, queued) in moved {
             if let Some(key) = queued {
                 self.queue.remove(key);
             }
-            self.enqueue(slot);
+            let deadline = self.timers.slots[slot].deadline;
+            self.timers.slots[slot].state = self.enqueue(TimerKey { slot, serial }, node, deadline);
         }
     }
 
-    fn enqueue(&mut self, slot: usize) {
-        let timer = &self.timers.slots[slot];
-        let key = TimerKey { slot, serial: timer.serial };
-        self.timers.slots[slot].state = match self.due(timer) {
+    fn enqueue(&mut self, key: TimerKey, node: NodeId, deadline: Deadline) -> TimerState {
+        match self.due(node, deadline) {
             Some(at) => TimerState::Queued(self.queue.push(at, Event::Timer(key))),
             None => TimerState::Dormant,
-        };
+        }
     }
 
     /// When a timer is due as its clock runs now; never before now.
-    fn due(&self, timer: &Timer) -> Option<SimTime> {
-        self.node(timer.node).clock().when(timer.deadline).map(|at| at.max(self.now))
+    fn due(&self, node: NodeId, deadline: Deadline) -> Option<SimTime> {
+        self.node(node).clock().when(deadline).map(|at| at.max(self.now))
     }
 
     /// A timer's time in the queue has come: whose it is and for what.

@@ -15,6 +15,13 @@ pub(crate) struct Trigger {
     spent: bool,
 }
 
+impl Trigger {
+    /// As before the moment has come.
+    pub(crate) const fn reset(&mut self) {
+        (self.seen, self.spent) = (0, false);
+    }
+}
+
 /// What happens when a moment comes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
@@ -27,33 +34,38 @@ pub(crate) enum Action {
 }
 
 impl<D: Domain> Core<D> {
-    /// Makes a trigger for everything that is planned. Called once, as the run begins.
-    pub(crate) fn arm_triggers(&mut self, cues: Vec<When>) {
-        let mut planned = Vec::new();
-        for (fault, state) in self.faults.plan.iter().enumerate() {
-            planned.push((state.when.clone(), Action::Strike(fault)));
-            if let Lasts::Until(when) = &state.lasts {
-                planned.push((when.clone(), Action::End(fault)));
+    /// Arms a trigger for everything that is planned. Called once in each run, as it begins.
+    pub(crate) fn arm_triggers(&mut self) {
+        if self.faults.triggers.is_empty() {
+            self.plan_triggers();
+        }
+        for trigger in 0..self.faults.triggers.len() {
+            let Trigger { when, action, .. } = &self.faults.triggers[trigger];
+            match when {
+                When::Every { times: Some(0), .. } => {}
+                When::At(at) | When::Every { at, .. } => {
+                    self.queue_moment(trigger, *action, *at, None, is_endless(when));
+                }
+                When::Milestone { .. } => self.faults.watches_milestones = true,
+                When::Step { .. } => self.faults.watches_steps = true,
             }
-        }
-        for (cue, when) in cues.into_iter().enumerate() {
-            self.cues.push(crate::core::CueState::default());
-            planned.push((when, Action::Cue(Cue(u16::try_from(cue).expect("a plan has fewer than 65,536 cues")))));
-        }
-        for (when, action) in planned {
-            self.arm_trigger(when, action);
         }
     }
 
-    fn arm_trigger(&mut self, when: When, action: Action) {
-        let trigger = self.faults.triggers.len();
-        match &when {
-            When::Every { times: Some(0), .. } => {}
-            When::At(at) | When::Every { at, .. } => self.queue_moment(trigger, action, *at, None, is_endless(&when)),
-            When::Milestone { .. } => self.faults.watches_milestones = true,
-            When::Step { .. } => self.faults.watches_steps = true,
+    fn plan_triggers(&mut self) {
+        let triggers = &mut self.faults.triggers;
+        let mut plan =
+            |when: &When, action| triggers.push(Trigger { when: when.clone(), action, seen: 0, spent: false });
+        for (fault, state) in self.faults.plan.iter().enumerate() {
+            plan(&state.when, Action::Strike(fault));
+            if let Lasts::Until(when) = &state.lasts {
+                plan(when, Action::End(fault));
+            }
         }
-        self.faults.triggers.push(Trigger { when, action, seen: 0, spent: false });
+        for (cue, state) in self.cues.iter().enumerate() {
+            let cue = Cue(u16::try_from(cue).expect("a plan has fewer than 65,536 cues"));
+            plan(&state.when, Action::Cue(cue));
+        }
     }
 
     /// Puts a moment into the queue. The run's end waits for it, unless it is a cue (its waiter is
@@ -79,14 +91,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A client reaches a milestone.
-    #[inline]
     pub(crate) fn reach(&mut self, client: NodeId, reached: Point) {
-        if self.faults.watches_milestones {
-            self.reach_milestone(client, reached);
-        }
-    }
-
-    fn reach_milestone(&mut self, client: NodeId, reached: Point) {
         for trigger in 0..self.faults.triggers.len() {
             let state = &mut self.faults.triggers[trigger];
             let When::Milestone { clients, point, nth, plus } = &state.when else { continue };

@@ -40,6 +40,13 @@ impl Way {
     fn is_lost(&self, place: u32) -> bool {
         self.lost_from.is_some_and(|from| from <= place)
     }
+
+    /// That packet is on its way no more. The next one may have come already: it need not wait any longer.
+    fn pass(&mut self, place: u32) -> Option<PacketId> {
+        self.gone = self.gone.max(place + 1);
+        let next = self.early.iter().position(|(place, _)| *place <= self.gone)?;
+        Some(self.early.remove(next).1)
+    }
 }
 
 impl<D: Domain> Core<D> {
@@ -66,20 +73,22 @@ impl<D: Domain> Core<D> {
     /// Whether a packet that has come to a machine in power and awake is the next one of its direction; if
     /// not, it waits for those before it.
     pub(crate) fn arrives_in_turn(&mut self, id: PacketId) -> bool {
-        let (conn, side, place) = self.place(id);
-        let way = self.way_mut(conn, side);
+        let now = self.now;
+        let (way, place) = self.way_of(id);
         if way.gone < place {
             way.early.push((place, id));
             return false;
         }
-        self.pass(conn, side, place);
+        if let Some(next) = way.pass(place) {
+            self.queue.push_ahead(now, Event::Arrive(next));
+        }
         true
     }
 
     /// Whether something before the packet was lost.
     pub(crate) fn is_lost(&mut self, id: PacketId) -> bool {
-        let (conn, side, place) = self.place(id);
-        self.way_mut(conn, side).is_lost(place)
+        let (way, place) = self.way_of(id);
+        way.is_lost(place)
     }
 
     /// The cut in force between two nodes.
@@ -93,8 +102,7 @@ impl<D: Domain> Core<D> {
         if cut.held == Held::Linger && self.packets.header(id).kind != PacketKind::Connect {
             self.trace_packet(id, RecordKind::Held);
             self.set_awaited(id, false);
-            let (conn, side, _) = self.place(id);
-            self.way_mut(conn, side).held.push(id);
+            self.way_of(id).0.held.push(id);
         } else {
             self.break_off(id);
         }
@@ -102,15 +110,14 @@ impl<D: Domain> Core<D> {
 
     /// The packet is lost, and all that was or will be sent behind it.
     pub(crate) fn break_off(&mut self, id: PacketId) {
-        let (conn, side, place) = self.place(id);
-        let way = self.way_mut(conn, side);
+        let (way, place) = self.way_of(id);
         way.lost_from = Some(way.lost_from.map_or(place, |from| from.min(place)));
-        let early = std::mem::take(&mut way.early);
-        for (place, id) in early {
-            if self.way_mut(conn, side).is_lost(place) {
-                self.lose(id);
+        for (place, early) in std::mem::take(&mut way.early) {
+            let (way, _) = self.way_of(id);
+            if way.is_lost(place) {
+                self.lose(early);
             } else {
-                self.way_mut(conn, side).early.push((place, id));
+                way.early.push((place, early));
             }
         }
         self.lose(id);
@@ -148,35 +155,27 @@ impl<D: Domain> Core<D> {
     /// The packet never arrives.
     pub(crate) fn lose(&mut self, id: PacketId) {
         self.trace_packet(id, RecordKind::Lost);
-        let (Header { conn, from: side, place, .. }, _) = self.packets.take(id);
+        let Header { conn, from: side, place, .. } = *self.packets.take(id).0;
         // What comes behind a lost packet waits for nothing any more.
-        if let Some(place) = place
-            && !self.way_mut(conn, side).is_lost(place)
-        {
-            self.pass(conn, side, place);
-        }
-    }
-
-    /// A packet is on its way no more: the next one may have come already.
-    fn pass(&mut self, conn: usize, side: Side, place: u32) {
-        let now = self.now;
-        let way = self.way_mut(conn, side);
-        way.gone = way.gone.max(place + 1);
-        if let Some(next) = way.early.iter().position(|(place, _)| *place <= way.gone) {
-            let (_, id) = way.early.remove(next);
-            self.queue.push_ahead(now, Event::Arrive(id));
+        if let Some(place) = place {
+            let way = self.way_mut(conn, side);
+            if !way.is_lost(place)
+                && let Some(next) = way.pass(place)
+            {
+                self.queue.push_ahead(self.now, Event::Arrive(next));
+            }
         }
     }
 
     /// The packet's direction, and its place there, which it gets when it is first asked for.
-    fn place(&mut self, id: PacketId) -> (usize, Side, u32) {
-        let Header { conn, from: side, place, .. } = self.packets.header_mut(id);
+    fn way_of(&mut self, id: PacketId) -> (&mut Way, u32) {
+        let Header { conn, from, place, .. } = self.packets.header_mut(id);
+        let way = &mut self.connections.all[*conn].ways[*from as usize];
         let place = *place.get_or_insert_with(|| {
-            let way = &mut self.connections.all[*conn].ways[*side as usize];
             way.sent += 1;
             way.sent - 1
         });
-        (*conn, *side, place)
+        (way, place)
     }
 
     fn way_mut(&mut self, conn: usize, side: Side) -> &mut Way {

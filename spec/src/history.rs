@@ -354,22 +354,13 @@ impl Note {
 }
 
 /// A note with its place in true time.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
-    /// When, in true time. Entries of a history are in order; equal times keep the order in which
-    /// they happened.
-    pub at: SimTime,
-    /// Who noted it.
-    pub node: NodeId,
-    /// What.
-    pub note: Note,
-}
+pub type Entry = host::Noted<Note>;
 
 /// What the kernel knows of one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeHistory {
     /// Its name in the scenario.
-    pub name: String,
+    pub name: Name,
     /// Its clocks, in order; the first segment begins with the run.
     pub clocks: Vec<Segment>,
     /// When its process changed from one activity to another, in order. It is running at first.

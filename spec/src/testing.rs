@@ -60,7 +60,8 @@ impl Story {
 
     /// Several lock servers, of which so many make a grant.
     pub(crate) fn with_servers(servers: u16, quorum: usize) -> Self {
-        let node = |i| NodeHistory { name: format!("node-{i}"), clocks: vec![true_clock()], activity: Vec::new() };
+        let node =
+            |i| NodeHistory { name: format!("node-{i}").into(), clocks: vec![true_clock()], activity: Vec::new() };
         let nodes = (0..servers + CLIENTS + 1).map(node).collect();
         let rules = Rules {
             quorum,

@@ -120,7 +120,7 @@ fn the_hash_covers_how_and_when_a_run_ended_and_what_the_dead_tried() {
     assert_eq!((one.ending, two.ending, one.events), (Ending::Horizon, Ending::Horizon, two.events));
     assert_ne!(one.hash, two.hash);
     let budget = |events| {
-        let world = World::new(Persistence::None).client(|host, _| async move { host.sleep(secs(1)).await });
+        let mut world = World::new(Persistence::None).client(|host, _| async move { host.sleep(secs(1)).await });
         world.sim.run(Bounds { horizon: secs(1), events })
     };
     // The last event is the same: what came of it differs in how the run was stopped.

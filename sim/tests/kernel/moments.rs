@@ -269,7 +269,7 @@ fn a_world_without_clients_or_without_time_ends_at_once() {
     world.horizon = ms(0);
     let (log, outcome) = world.run();
     assert_eq!((log.words(), outcome.ending), (vec!["at the first instant".to_owned()], Ending::Horizon));
-    let empty: Sim<Probe> = Sim::new(1, false);
+    let mut empty: Sim<Probe> = Sim::new(1, false);
     assert_eq!(empty.run(Bounds { horizon: secs(1), events: 1 }).ending, Ending::Quiet);
 }
 
@@ -281,13 +281,13 @@ fn a_run_may_last_for_centuries() {
     });
     world.horizon = host::Duration::MAX;
     // The wall clock runs out of its range first.
-    let world = world.fault(every(None), What::StepClock(on(CLIENT), i64::MAX / 4), Lasts::Instant);
+    let mut world = world.fault(every(None), What::StepClock(on(CLIENT), i64::MAX / 4), Lasts::Instant);
     let outcome = world.sim.run(Bounds { horizon: host::Duration::MAX, events: 1_000 });
     assert_eq!(outcome.ending, Ending::Budget);
     // The monotonic clock has run out of its range when it is asked, and all sleeps have ended with it.
     let world = World::new(Persistence::None).client(|host, _| async move { host.sleep(host::Duration::MAX).await });
     let far = When::At(host::Duration::from_nanos(u64::MAX - 5));
-    let world = world.fault(far, What::MachineSleep(on(CLIENT)), Lasts::ToTheEnd);
+    let mut world = world.fault(far, What::MachineSleep(on(CLIENT)), Lasts::ToTheEnd);
     let outcome = world.sim.run(Bounds { horizon: host::Duration::MAX, events: 1_000 });
     assert_eq!(outcome.ending, Ending::Quiet);
 }

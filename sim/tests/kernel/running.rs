@@ -66,7 +66,7 @@ fn the_server_s_rate_is_its_own() {
 fn recording_changes_nothing_and_a_seed_is_a_run() {
     let run = |seed, recording| {
         let mut world = World::new(Persistence::None);
-        world.sim = Sim::new(seed, recording);
+        (world.sim, world.seed) = (Sim::new(seed, recording), seed);
         world.sim.service(spec("server"), Box::new(|| Box::new(Store::new(Persistence::None))));
         let world = world.client(|host, log| async move {
             let line = line(&host).await;
@@ -179,7 +179,7 @@ fn a_run_ends_at_its_horizon_and_at_its_budget() {
     };
     let (_, outcome) = World::new(Persistence::None).client(forever).run();
     assert_eq!((outcome.ending, millis(outcome.end)), (Ending::Horizon, 60_000));
-    let world = World::new(Persistence::None).client(forever);
+    let mut world = World::new(Persistence::None).client(forever);
     let outcome = world.sim.run(Bounds { horizon: secs(60), events: 20 });
     assert_eq!((outcome.ending, outcome.events), (Ending::Budget, 20));
 }
@@ -202,7 +202,7 @@ fn a_program_that_never_lets_time_pass_spends_the_budget() {
         }
     };
     let alone = || World::new(Persistence::None);
-    for world in [alone().client(calls), alone().client(listens), alone().client(spawns)] {
+    for mut world in [alone().client(calls), alone().client(listens), alone().client(spawns)] {
         assert_eq!(world.sim.run(Bounds { horizon: secs(60), events: 1_000 }).ending, Ending::Budget);
     }
 }

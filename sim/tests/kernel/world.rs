@@ -13,6 +13,7 @@ use crate::probe::{Ask, Kept, Note, Nudge, Persistence, Probe, Store};
 pub(crate) type Process = SimHost<Probe>;
 pub(crate) type Line = SimConnection<Probe, Ask>;
 pub(crate) type What = sim::What<Nudge>;
+const SEED: u64 = 7;
 pub(crate) const SERVER: NodeId = NodeId::new(0);
 pub(crate) const CLIENT: NodeId = NodeId::new(1);
 pub(crate) const OTHER: NodeId = NodeId::new(2);
@@ -35,6 +36,10 @@ impl Log {
     /// As `say`, without an outcome's decoration.
     pub(crate) fn word(&self, host: &Process, word: &str) {
         self.0.borrow_mut().push((clock(host), word.to_owned()));
+    }
+    /// Leaves it empty.
+    fn take(&self) -> Self {
+        Self(Rc::new(RefCell::new(self.0.take())))
     }
     pub(crate) fn lines(&self) -> Vec<(u64, String)> {
         self.0.borrow().clone()
@@ -79,6 +84,7 @@ pub(crate) struct World {
     pub(crate) sim: Sim<Probe>,
     pub(crate) log: Log,
     pub(crate) horizon: Duration,
+    pub(crate) seed: u64,
 }
 
 impl World {
@@ -87,10 +93,10 @@ impl World {
     }
 
     pub(crate) fn with_rates(persistence: Persistence, server_rate: Ppm) -> Self {
-        let mut sim = Sim::new(7, true);
+        let mut sim = Sim::new(SEED, true);
         let spec = NodeSpec { rate: server_rate, ..spec("server") };
         sim.service(spec, Box::new(move || Box::new(Store::new(persistence))));
-        Self { sim, log: Log::default(), horizon: secs(60) }
+        Self { sim, log: Log::default(), horizon: secs(60), seed: SEED }
     }
 
     pub(crate) fn client<F: Future<Output = ()> + 'static>(
@@ -119,9 +125,9 @@ impl World {
 
     /// The same world with another kind of server, which the run's end waits for.
     pub(crate) fn awaited() -> Self {
-        let mut sim = Sim::new(7, true);
+        let mut sim = Sim::new(SEED, true);
         sim.awaited_service(spec("server"), Box::new(|| Box::new(Store::new(Persistence::None))));
-        Self { sim, log: Log::default(), horizon: secs(60) }
+        Self { sim, log: Log::default(), horizon: secs(60), seed: SEED }
     }
 
     pub(crate) fn fault(mut self, when: When, what: What, lasts: Lasts) -> Self {
@@ -133,10 +139,19 @@ impl World {
         if on { self.fault(when, what, lasts) } else { self }
     }
 
-    /// Plays the world and gives what was logged.
-    pub(crate) fn run(self) -> (Log, Outcome<Note>) {
-        let outcome = self.sim.run(Bounds { horizon: self.horizon, events: 100_000 });
-        (self.log, outcome)
+    /// Plays the world and gives what was logged. Taken back to its beginning, it does the same again, whatever
+    /// was played in between: in every test, nothing of a run is left for the next.
+    pub(crate) fn run(mut self) -> (Log, Outcome<Note>) {
+        let bounds = Bounds { horizon: self.horizon, events: 100_000 };
+        let outcome = self.sim.run(bounds);
+        let log = self.log.take();
+        self.sim.reset(self.seed + 1, false);
+        let _ = self.sim.run(bounds);
+        self.log.take();
+        self.sim.reset(self.seed, true);
+        assert_eq!(self.sim.run(bounds).hash, outcome.hash, "a world that is reset is as good as new");
+        assert_eq!(self.log.lines(), log.lines());
+        (log, outcome)
     }
 
     pub(crate) fn words(self) -> Vec<String> {
@@ -145,7 +160,7 @@ impl World {
 }
 
 pub(crate) fn spec(name: &str) -> NodeSpec {
-    NodeSpec { name: name.to_owned(), entity: Entity::named(name), rate: Ppm::ZERO, wall_offset: 0 }
+    NodeSpec { name: name.into(), entity: Entity::named(name), rate: Ppm::ZERO, wall_offset: 0 }
 }
 
 pub(crate) const fn at(millis: u64) -> When {

@@ -72,14 +72,39 @@ impl Registry {
 
 /// Twenty random bytes, in hexadecimal.
 fn fresh<H: Host>(host: &H) -> Value {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0; 40];
-    for sixteen in text.chunks_mut(16) {
+    let (eights, _) = text.as_chunks_mut();
+    for sixteen in eights.chunks_mut(2) {
         let mut word = host.random(Purpose::Recipe);
-        for digit in sixteen {
-            *digit = DIGITS[(word & 0xF) as usize];
-            word >>= 4;
+        for eight in sixteen {
+            *eight = hexadecimal(word as u32);
+            word >>= 32;
         }
     }
     Value::from(&text[..])
+}
+
+/// Its eight digits, the lowest first: all at once, since every attempt of every client needs forty.
+const fn hexadecimal(word: u32) -> [u8; 8] {
+    let word = word as u64;
+    let word = (word | word << 16) & 0x0000_FFFF_0000_FFFF;
+    let word = (word | word << 8) & 0x00FF_00FF_00FF_00FF;
+    let digits = (word | word << 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    // 1 in each byte whose digit is a letter.
+    let letters = ((digits + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+    (digits + 0x3030_3030_3030_3030 + letters * (b'a' - b'0' - 10) as u64).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hexadecimal;
+
+    #[test]
+    fn digits_are_those_of_the_number_the_lowest_first() {
+        for word in [0, 0x0123_4567, 0x89AB_CDEF, u32::MAX, 0xA0F9_50E1] {
+            let mut text = format!("{word:08x}").into_bytes();
+            text.reverse();
+            assert_eq!(hexadecimal(word)[..], text);
+        }
+    }
 }

@@ -203,11 +203,7 @@ fn a_slip_in_a_clients_name_adds_no_client() {
 #[test]
 fn an_option_is_a_partial_file() {
     refuse(&with("a.x = «1»"), "an option is a table, a partial file, not an integer");
-    suggest(
-        &with("a.x = { «fualt».gc.for = \"1s\" }"),
-        "unknown field `fualt`",
-        "fault",
-    );
+    suggest(&with("a.x = { «fualt».gc.for = \"1s\" }"), "unknown field `fualt`", "fault");
     for key in ["name", "title", "source", "note", "seeds", "matrix", "expect"] {
         let message = format!("`{key}` belongs to the whole file: no option may set it");
         refuse(&with(&format!("a.x = {{ «{key}» = 1 }}")), &message);
