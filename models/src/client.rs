@@ -150,6 +150,10 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
             Step::Read(about) => self.read(about).await,
             Step::Write(about) => self.write(about).await,
             Step::Mark(about) => self.mark(about).await,
+            Step::Ticket(about) => self.ticket(about).await,
+            Step::Effect { about, key } => {
+                self.operate(about, points::ABOUT_TO_EFFECT, Action::Effect { key: *key }).await.map(drop)
+            }
             Step::Sleep(span) => {
                 host.sleep(span.sample(|| host.random(Purpose::Workload))).await;
                 Ok(())
@@ -255,6 +259,13 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         let host = &self.client.host;
         self.token().get_or_insert_with(|| Token(host.random(Purpose::Workload)));
         self.operate(about, points::ABOUT_TO_MARK, Action::Mark).await.map(drop)
+    }
+
+    async fn ticket(&mut self, about: &Use) -> Result<(), Over> {
+        if let OpReply::Ticket(token) = self.operate(about, points::ABOUT_TO_TICKET, Action::Ticket).await? {
+            *self.token() = Some(token);
+        }
+        Ok(())
     }
 
     /// Checks, passes the milestone, asks the resource, and waits for its answer.

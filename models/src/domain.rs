@@ -44,6 +44,7 @@ impl Domain for Locks {
             Note::Owner { attempt, .. } => attempt.map(|attempt| (attempt, points::OWNER)),
             Note::Wrote { attempt, .. } => attempt.map(|attempt| (attempt, points::WRITE_APPLIED)),
             Note::Marked { attempt, .. } => attempt.map(|attempt| (attempt, points::MARKED)),
+            Note::Effected { attempt, .. } => attempt.map(|attempt| (attempt, points::EFFECTED)),
             Note::Passed { attempt, .. } => attempt.map(|attempt| (attempt, points::CHECK_PASSED)),
             Note::Refused { attempt, .. } => attempt.map(|attempt| (attempt, points::REFUSED)),
             _ => None,

@@ -17,7 +17,8 @@
 //! | `version` | | all | based on the present version |
 //!
 //! A token that was not given cannot be compared: a check that compares lets nothing without one pass.
-//! A check that knows no marks treats one as it treats a write, if it is asked.
+//! A check that knows no marks treats one as it treats a write, if it is asked. To draw a number is to mark with it
+//! where a check knows marks that have an order, and passes elsewhere. Effects pass everywhere.
 //!
 //! Sources: Kleppmann, "How to do distributed locking" (2016): `fence_w` is the check of its figure. "Fence all
 //! accesses" there: `fence_rc` and `fence_rw` are the two ways to read that for reads. Junqueira, "Note on
@@ -142,6 +143,11 @@ impl Check for Guard {
         // Equal is enough: a holder's second operation carries the token of its first.
         let not_below = token.is_some() && token >= barrier;
         let (passes, then) = match (self, op.action) {
+            // What is done once and for all, no check of an object can take back; what is counted is nobody's yet.
+            (_, Action::Effect { .. }) => (true, unrecorded),
+            (Self::Mark, Action::Ticket) => (not_below, recorded),
+            (_, Action::Ticket) => (true, unrecorded),
+
             (Self::Open, _) | (Self::FenceW | Self::FenceLe | Self::Unique | Self::Version, Action::Read) => {
                 (true, unrecorded)
             }

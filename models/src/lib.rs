@@ -7,6 +7,7 @@
 //! | [`domain`] | what travels, what is written to disk, and how it reads |
 //! | [`recipe`] | what a lock is to a client: `acquire`, `renew`, `release` |
 //! | [`lock`] | which locks there are, their switches, and what each rests on |
+//! | [`none`] | no lock, for comparison |
 //! | [`redis`] | the Redis server, and the lock on one of them |
 //! | [`resource`], [`guard`] | what the locks protect, and the check that protects it without them |
 //! | [`script`], [`client`] | what a client does, and the program that does it |
@@ -17,6 +18,7 @@ pub mod domain;
 pub mod guard;
 pub mod link;
 pub mod lock;
+pub mod none;
 pub mod recipe;
 pub mod redis;
 pub mod resource;

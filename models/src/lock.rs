@@ -28,6 +28,8 @@ pub enum Lock {
     Redis(RedisLock),
     /// Redisson's lock on one Redis server: a hash that counts its owner's entries.
     Redisson(RedissonLock),
+    /// No lock: everybody is let in.
+    None,
 }
 
 /// On which occasion a recipe sends a request or passes a point.
@@ -65,10 +67,11 @@ pub struct LockFacts {
 }
 
 /// Every lock, in the order of `list`.
-pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS];
+pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, crate::none::FACTS];
 
 /// The requests of the guarded resource, by the names that faults use.
-pub const RESOURCE_OPERATIONS: &[Operation] = &[Operation("read"), Operation("write"), Operation("mark")];
+pub const RESOURCE_OPERATIONS: &[Operation] =
+    &[Operation("read"), Operation("write"), Operation("mark"), Operation("ticket"), Operation("effect")];
 
 impl Lock {
     /// What the loader must know of it.
@@ -77,6 +80,7 @@ impl Lock {
         match self {
             Self::Redis(_) => &LOCKS[0],
             Self::Redisson(_) => &LOCKS[1],
+            Self::None => &LOCKS[2],
         }
     }
 
@@ -86,6 +90,7 @@ impl Lock {
         match self {
             Self::Redis(lock) => lock.operations(),
             Self::Redisson(_) => redisson::OPERATIONS.to_vec(),
+            Self::None => Vec::new(),
         }
     }
 
@@ -94,7 +99,7 @@ impl Lock {
     pub fn points(&self) -> Vec<(Point, Occasion)> {
         match self {
             Self::Redis(lock) => lock.points(),
-            Self::Redisson(_) => Vec::new(),
+            Self::Redisson(_) | Self::None => Vec::new(),
         }
     }
 
@@ -105,7 +110,7 @@ impl Lock {
             Self::Redis(RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. }) => {
                 Some(crate::redis::lock::COUNTER)
             }
-            Self::Redis(_) | Self::Redisson(_) => None,
+            Self::Redis(_) | Self::Redisson(_) | Self::None => None,
         }
     }
 
@@ -115,6 +120,7 @@ impl Lock {
         match self {
             Self::Redis(lock) => lock.renew.is_some(),
             Self::Redisson(_) => true,
+            Self::None => false,
         }
     }
 
@@ -124,6 +130,8 @@ impl Lock {
         match self {
             // They rest on the same: what one of them does worse than the published lock is its own fault.
             Self::Redis(_) | Self::Redisson(_) => redis_needs(property),
+            // It promises nothing, so that nobody has to keep a promise to it.
+            Self::None => &[],
         }
     }
 
@@ -147,6 +155,8 @@ impl Lock {
         const MOST: Ppm = Ppm::new(1_000_000);
         let drift = match self {
             Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
+            // It has no lease.
+            Self::None => Duration::ZERO,
         };
         let Some(promised) = ttl.checked_sub(drift).map(nanos).filter(|promised| *promised > 0) else { return MOST };
         // 1/(1 - drift/TTL) - 1 = drift/(TTL - drift).

@@ -1,4 +1,5 @@
-//! The guarded resource: named objects, each a cell with a version, that clients read and overwrite.
+//! The guarded resource: named objects, each a cell with a version, that clients read and overwrite; a counter of
+//! which they may draw numbers; and a place of side effects.
 //!
 //! It is what a lock is for. Nothing about it knows of locks: it sees operations, some of which carry
 //! a token, and its [check](crate::guard) accepts or refuses. Objects are on the disk before the answer
@@ -10,16 +11,19 @@
 //! whatever the others have done since. That is how code with a check in one statement and the write in another
 //! behaves.
 //!
+//! Effects are not guarded: a mail that is sent, a card that is charged cannot be refused for what comes later. All
+//! that helps is a receiver that knows them again by a key.
+//!
 //! Not modelled: several replicas, and the content of objects: a version stands for it.
 
 mod op;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::{AttemptId, Calls, Context, Deadline, Origin, Service, TimerId};
-use spec::{Note, ObjectName, Token, Version};
+use spec::{EffectName, Note, ObjectName, Token, Version};
 
-pub use self::op::{Action, Op, OpReply, Work};
+pub use self::op::{Action, Key, Op, OpReply, Work};
 use crate::domain::{Locks, Message, Record};
 use crate::guard::{Act, Check, Guard, Manner, Max, Reach, Ruling, Seen};
 use crate::recipe::LockHost;
@@ -36,6 +40,10 @@ pub enum Stored {
     Version(ObjectName, Version),
     /// A token was recorded.
     Barrier(Place, Token),
+    /// A number was drawn.
+    Ticket(Token),
+    /// An effect with a key was done.
+    Done(EffectName, Key),
 }
 
 /// What a barrier is for.
@@ -54,6 +62,10 @@ pub struct Resource<C = Guard> {
     manner: Manner,
     versions: BTreeMap<ObjectName, Version>,
     barriers: BTreeMap<Place, Token>,
+    /// The number that was drawn last.
+    ticket: Token,
+    /// The effects that are not to be done again.
+    done: BTreeSet<(EffectName, Key)>,
     /// What it works on, by the timer of its end.
     at_work: BTreeMap<TimerId, Job>,
     next_timer: TimerId,
@@ -85,6 +97,8 @@ impl<C: Check> Resource<C> {
             manner,
             versions: BTreeMap::new(),
             barriers: BTreeMap::new(),
+            ticket: Token(0),
+            done: BTreeSet::new(),
             at_work: BTreeMap::new(),
             next_timer: TimerId(0),
         }
@@ -98,12 +112,17 @@ impl<C: Check> Service<Locks> for Resource<C> {
             match stored {
                 Stored::Version(object, version) => _ = self.versions.insert(*object, *version),
                 Stored::Barrier(place, token) => _ = self.barriers.insert(*place, *token),
+                Stored::Ticket(token) => self.ticket = *token,
+                Stored::Done(effect, key) => _ = self.done.insert((*effect, *key)),
             }
         }
     }
 
     fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
-        let Message::Op(op) = message else { panic!("not an operation on the resource: {message:?}") };
+        let Message::Op(mut op) = message else { panic!("not an operation on the resource: {message:?}") };
+        if op.action == Action::Ticket {
+            op.token = Some(self.draw(cx));
+        }
         if op.takes == Work::NONE {
             self.finish(cx, from, &op, None);
             return;
@@ -167,17 +186,42 @@ impl<C> Resource<C> {
         let before = self.version(object);
         self.record(cx, object, allowed.record);
         let (note, reply) = match op.action {
-            Action::Read => (Note::Read { attempt, op: id, object, version: before }, OpReply::Version(before)),
+            Action::Read => (Some(Note::Read { attempt, op: id, object, version: before }), OpReply::Version(before)),
             Action::Write { based_on } => {
                 let after = Version(before.0 + 1);
                 self.versions.insert(object, after);
                 cx.disk.append(Record::Stored(Stored::Version(object, after)));
-                (Note::Wrote { attempt, op: id, object, based_on, replaced: before }, OpReply::Version(after))
+                (Some(Note::Wrote { attempt, op: id, object, based_on, replaced: before }), OpReply::Version(after))
             }
-            Action::Mark => (Note::Marked { attempt, op: id, object }, OpReply::Done),
+            Action::Mark => (Some(Note::Marked { attempt, op: id, object }), OpReply::Done),
+            Action::Ticket => {
+                let marks = allowed.record.map(|_| Note::Marked { attempt, op: id, object });
+                (marks, OpReply::Ticket(op.token.expect("a number is drawn on arrival")))
+            }
+            Action::Effect { key } => {
+                let is_new = key.is_none_or(|key| self.is_first(cx, object, key));
+                (is_new.then_some(Note::Effected { attempt, op: id, effect: object }), OpReply::Done)
+            }
         };
-        cx.note(note);
+        note.into_iter().for_each(|note| cx.note(note));
         cx.reply(from, reply);
+    }
+
+    /// The next number.
+    fn draw(&mut self, cx: &mut Context<Locks>) -> Token {
+        self.ticket.0 += 1;
+        cx.disk.append(Record::Stored(Stored::Ticket(self.ticket)));
+        sync(cx);
+        self.ticket
+    }
+
+    /// Whether no such effect was done before.
+    fn is_first(&mut self, cx: &mut Context<Locks>, effect: EffectName, key: Key) -> bool {
+        let is_first = self.done.insert((effect, key));
+        if is_first {
+            cx.disk.append(Record::Stored(Stored::Done(effect, key)));
+        }
+        is_first
     }
 
     fn record(&mut self, cx: &mut Context<Locks>, object: ObjectName, token: Option<Token>) {

@@ -6,6 +6,8 @@
 use host::{Cue, Duration, Name, Point, Span};
 use spec::{LockName, ObjectName, Policy};
 
+use crate::resource::Key;
+
 /// One client's program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
@@ -131,6 +133,16 @@ pub enum Step {
     /// Record one's token at a guarded object. A client whose lock gave it none makes one up: a number that
     /// nobody else has, and that says nothing of order.
     Mark(Use),
+    /// Draw a number at the resource, and show it as one's token from here on. Where the resource's check knows
+    /// marks that have an order, the object is marked with it in the same step.
+    Ticket(Use),
+    /// Do what cannot be undone and has no version; its name takes the place of the object.
+    Effect {
+        /// Which effect.
+        about: Use,
+        /// What tells the receiver that it is the same effect.
+        key: Option<Key>,
+    },
     /// Do something that takes a while.
     Sleep(Span),
     /// Wait for an instant of the run or for another client's milestone.
@@ -171,7 +183,7 @@ impl Step {
     #[must_use]
     pub const fn operation(&self) -> Option<&Use> {
         match self {
-            Self::Read(about) | Self::Write(about) | Self::Mark(about) => Some(about),
+            Self::Read(about) | Self::Write(about) | Self::Mark(about) | Self::Ticket(about) => Some(about),
             _ => None,
         }
     }
@@ -216,6 +228,12 @@ pub mod points {
     pub const ABOUT_TO_MARK: Point = Point("about-to-mark");
     /// The resource accepts its mark (the client does not know yet).
     pub const MARKED: Point = Point("marked");
+    /// After the last check before a number is drawn, and before the request is sent.
+    pub const ABOUT_TO_TICKET: Point = Point("about-to-ticket");
+    /// After the last check before a side effect, and before the request is sent.
+    pub const ABOUT_TO_EFFECT: Point = Point("about-to-effect");
+    /// The side effect is done (the client does not know yet).
+    pub const EFFECTED: Point = Point("effected");
     /// The resource's check lets one of its operations pass, which will be carried out later.
     pub const CHECK_PASSED: Point = Point("check-passed");
     /// The resource refuses one of its operations (the client does not know yet).
@@ -252,6 +270,9 @@ pub mod points {
         WRITE_APPLIED,
         ABOUT_TO_MARK,
         MARKED,
+        ABOUT_TO_TICKET,
+        ABOUT_TO_EFFECT,
+        EFFECTED,
         CHECK_PASSED,
         REFUSED,
         RENEWING,

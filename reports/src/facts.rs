@@ -118,6 +118,7 @@ pub(crate) enum Answer {
     Read(Version),
     Wrote { based_on: Option<Version>, replaced: Version },
     Marked,
+    Effected,
     Refused,
 }
 
@@ -131,6 +132,7 @@ impl<'h> Operation<'h> {
                 (attempt, op, object, Answer::Wrote { based_on: *based_on, replaced: *replaced })
             }
             Note::Marked { attempt, op, object } => (attempt, op, object, Answer::Marked),
+            Note::Effected { attempt, op, effect } => (attempt, op, effect, Answer::Effected),
             Note::Refused { attempt, op, object } => (attempt, op, object, Answer::Refused),
             _ => return None,
         };
@@ -174,6 +176,7 @@ impl<'h> Operation<'h> {
             Answer::Read(_) => "read",
             Answer::Wrote { .. } => "write",
             Answer::Marked => "mark",
+            Answer::Effected => "side effect",
             Answer::Refused => "operation",
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use host::{Duration, Server};
 use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
+use models::none::NoLock;
 use models::recipe::Recipe;
 use models::redis::{Command, Redisson, SingleRedis};
 use models::resource::Op;
@@ -119,6 +120,7 @@ pub(crate) fn built_in<H: LocksHost>(
                 Redisson::new(bench.redis[0], ttl, bench.call_timeout, &switches)
             })
         }
+        Lock::None => program(bench, resource, script, |_| NoLock),
     }
 }
 

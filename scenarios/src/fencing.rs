@@ -26,6 +26,10 @@
 //!
 //! But for `version`, the read must be of the same grant as the write: a script that reads, takes the lock anew
 //! and writes has a new token for an old version.
+//!
+//! Numbers that clients draw at the resource are unlike, and so do for updates; a `mark` resource is marked by
+//! the draw. They are not in the order of grants: who sleeps between the grant and the draw comes back with the
+//! higher number. And no check of an object stops an effect.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +37,7 @@ use models::guard::{Act, Guard, Max, Reach};
 use models::script::{Step, Use};
 use spec::{LockName, ObjectName};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Resource};
 
 /// Whether nothing older is let in after anything newer.
 pub(crate) fn keeps_order(cell: &Cell) -> bool {
@@ -41,20 +45,20 @@ pub(crate) fn keeps_order(cell: &Cell) -> bool {
     let compares_all = match cell.resource.guard {
         Guard::FenceRw => true,
         Guard::FenceW | Guard::FenceLe | Guard::FenceRc => scripts.all(never_reads),
-        Guard::Mark => scripts.all(|script| never_reads(script) || marks_first(script, cell.resource.manner.barrier)),
+        Guard::Mark => scripts.all(|script| never_reads(script) || marks_first(script, &cell.resource)),
         Guard::Open | Guard::Unique | Guard::Version => false,
     };
-    compares_all && is_atomic(cell) && remembers(cell) && has_one_barrier(cell)
+    let has_others = steps(cell).any(|step| matches!(step, Step::Ticket(_) | Step::Effect { .. }));
+    compares_all && is_atomic(cell) && remembers(cell) && has_one_barrier(cell) && !has_others
 }
 
 /// Whether every read-modify-write replaces the version on which it is based.
 pub(crate) fn keeps_updates(cell: &Cell) -> bool {
-    let reach = cell.resource.manner.barrier;
     let shuts_out = match cell.resource.guard {
         Guard::Version => return is_atomic(cell),
         Guard::FenceRw => remembers(cell),
-        Guard::Mark => remembers(cell) && scripts(cell).all(|script| marks_first(script, reach)),
-        Guard::Unique => scripts(cell).all(|script| marks_first(script, reach)),
+        Guard::Mark => remembers(cell) && scripts(cell).all(|script| marks_first(script, &cell.resource)),
+        Guard::Unique => scripts(cell).all(|script| marks_first(script, &cell.resource)),
         Guard::Open | Guard::FenceW | Guard::FenceLe | Guard::FenceRc => false,
     };
     shuts_out && is_atomic(cell) && scripts(cell).all(reads_afresh) && locks(cell).len() <= 1
@@ -98,8 +102,8 @@ fn never_reads(script: &[Step]) -> bool {
 }
 
 /// Whether, after each grant, a mark comes before every other operation behind the same barrier.
-fn marks_first(script: &[Step], reach: Reach) -> bool {
-    let behind = |about: &Use| match reach {
+fn marks_first(script: &[Step], resource: &Resource) -> bool {
+    let behind = |about: &Use| match resource.manner.barrier {
         Reach::PerObject => Some(about.object),
         Reach::Whole => None,
     };
@@ -108,6 +112,7 @@ fn marks_first(script: &[Step], reach: Reach) -> bool {
         match step {
             Step::Acquire { .. } => marked.clear(),
             Step::Mark(about) => _ = marked.insert(behind(about)),
+            Step::Ticket(about) if resource.guard == Guard::Mark => _ = marked.insert(behind(about)),
             Step::Read(about) | Step::Write(about) => return marked.contains(&behind(about)),
             _ => {}
         }
@@ -115,18 +120,32 @@ fn marks_first(script: &[Step], reach: Reach) -> bool {
     })
 }
 
-/// Whether what is written was not read under another grant or before another mark.
+/// Whether what is written was not read under another grant, with another number or before another mark.
 fn reads_afresh(script: &[Step]) -> bool {
     let (mut read, mut stale) = (BTreeSet::new(), BTreeSet::new());
     in_order(script).into_iter().all(|step| {
         match step {
-            Step::Acquire { .. } => stale.clone_from(&read),
+            Step::Acquire { .. } | Step::Ticket(_) => stale.clone_from(&read),
             Step::Mark(about) if read.contains(&about.object) => _ = stale.insert(about.object),
             Step::Read(about) => {
                 read.insert(about.object);
                 stale.remove(&about.object);
             }
             Step::Write(about) => return !stale.contains(&about.object),
+            _ => {}
+        }
+        true
+    })
+}
+
+/// Whether, after each grant, a number is drawn before all that is compared.
+pub(crate) fn draws_first(script: &[Step]) -> bool {
+    let mut drawn = false;
+    in_order(script).into_iter().all(|step| {
+        match step {
+            Step::Acquire { .. } => drawn = false,
+            Step::Ticket(_) => drawn = true,
+            Step::Read(_) | Step::Write(_) | Step::Mark(_) => return drawn,
             _ => {}
         }
         true

@@ -230,6 +230,7 @@ impl Stays<'_> {
             Note::Read { attempt: Some(attempt), .. }
             | Note::Wrote { attempt: Some(attempt), .. }
             | Note::Marked { attempt: Some(attempt), .. }
+            | Note::Effected { attempt: Some(attempt), .. }
             | Note::Passed { attempt: Some(attempt), .. }
             | Note::Refused { attempt: Some(attempt), .. } => self.with(*attempt, |stay| stay.serve(node, at)),
             _ => {}

@@ -41,8 +41,14 @@ fn needs(cell: &Cell, property: Property, is_own: bool) -> Vec<Assumption> {
         }
         // Whoever acts out of turn takes the mark, or the version, from under the rightful holder.
         (Property::RightfulAccepted, Guard::Unique | Guard::Version) => of_lock(Property::EffectOrder),
+        // Numbers that are drawn after the grant need not be in the order of grants.
+        (Property::RightfulAccepted, _) if draws_tickets(cell) => of_lock(Property::EffectOrder),
         _ => of_lock(property),
     }
+}
+
+fn draws_tickets(cell: &Cell) -> bool {
+    steps(cell).any(|step| matches!(step, Step::Ticket(_)))
 }
 
 /// Whether the resource does what a lock is promised of it: of two holders it lets pass the newer, and after

@@ -297,6 +297,11 @@ impl Teller<'_> {
         self.note(Note::Passed { attempt, op, object })
     }
 
+    pub(crate) fn effected(self, effect: &str) -> Self {
+        let (attempt, op) = (self.client.map(|_| self.attempt()), self.op());
+        self.note(Note::Effected { attempt, op, effect: effect.into() })
+    }
+
     pub(crate) fn refused(self) -> Self {
         let (attempt, op, object) = (self.client.map(|_| self.attempt()), self.op(), self.object.into());
         self.note(Note::Refused { attempt, op, object })

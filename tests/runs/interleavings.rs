@@ -115,6 +115,7 @@ fn writers(run: &Run) -> Vec<&str> {
 
 const READ_WRITE: &[&str] = &["read", "write"];
 const MARK_READ_WRITE: &[&str] = &["mark", "read", "write"];
+const TICKET_READ_WRITE: &[&str] = &["ticket", "read", "write"];
 const READ_CHECK_WRITE: &[&str] = &["read", "write", "…"];
 
 #[test]
@@ -158,6 +159,19 @@ fn a_unique_mark_loses_nothing_and_lets_the_older_win() {
     // Who marks last writes, unless the other had written before that. A marks after B in ten orders, and in one of
     // those, BBBAAA, B has written already.
     assert_eq!(count("\"unique\"", MARK_READ_WRITE), Count { orders: 20, lossy: 0, only_older: 9 });
+}
+
+#[test]
+fn a_number_drawn_after_the_grant_loses_nothing_if_the_draw_raises_the_barrier() {
+    // Who draws last has the barrier, whoever was granted first: as with a unique mark.
+    assert_eq!(count("\"mark\"", TICKET_READ_WRITE), Count { orders: 20, lossy: 0, only_older: 9 });
+}
+
+#[test]
+fn a_number_drawn_after_the_grant_loses_updates_if_only_writes_raise_the_barrier() {
+    // If A draws first, B has the higher number, and an update is lost where B reads before A writes and writes after
+    // that: A's read may stand before, between or after B's draw and read. Three orders, and three the other way.
+    assert_eq!(count("\"fence_w\"", TICKET_READ_WRITE).lossy, 6);
 }
 
 #[test]

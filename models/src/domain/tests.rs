@@ -7,7 +7,7 @@ use spec::{Authorities, Cause, OpId, Version};
 
 use super::*;
 use crate::redis::{ExpireIf, Length, Lives, RedisError, Script, SetIf, Value};
-use crate::resource::{Action, Work};
+use crate::resource::{Action, Key, Work};
 
 use host::Name;
 
@@ -99,7 +99,11 @@ fn messages_read_like_what_one_would_type() {
         (Op { token: None, ..read() }.into(), "READ account"),
         (op(Action::Mark).into(), "MARK account, token 33"),
         (OpReply::Version(Version(4)).into(), "v4"),
+        (op(Action::Ticket).into(), "TICKET account, token 33"),
+        (Op { token: None, ..op(Action::Effect { key: NonZeroU32::new(17).map(Key) }) }.into(), "DO account once, key 17"),
+        (Op { token: None, ..op(Action::Effect { key: None }) }.into(), "DO account"),
         (OpReply::Done.into(), "done"),
+        (OpReply::Ticket(Token(7)).into(), "token 7"),
         (OpReply::Refused.into(), "refused"),
     ];
     for (message, text) in table {
@@ -174,6 +178,12 @@ fn services_mark_the_milestones_that_a_client_cannot_see() {
     assert_eq!(Locks::milestone(&wrote), Some((attempt, points::WRITE_APPLIED)));
     assert_eq!(Locks::milestone(&refused(by)), Some((attempt, points::REFUSED)));
     assert_eq!(Locks::milestone(&refused(None)), None);
+    let marked = Note::Marked { attempt: by, op, object };
+    assert_eq!(Locks::milestone(&marked), Some((attempt, points::MARKED)));
+    let passed = Note::Passed { attempt: by, op, object };
+    assert_eq!(Locks::milestone(&passed), Some((attempt, points::CHECK_PASSED)));
+    let effected = Note::Effected { attempt: by, op, effect: object };
+    assert_eq!(Locks::milestone(&effected), Some((attempt, points::EFFECTED)));
     assert_eq!(Locks::milestone(&Note::Ended { attempt }), None);
 }
 

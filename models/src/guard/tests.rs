@@ -115,3 +115,13 @@ fn what_a_check_is_said_to_do_is_what_it_does() {
         assert_eq!(guard.orders_tokens(), (low == Refused) && (high != Refused), "{guard:?}");
     }
 }
+
+#[test]
+fn effects_pass_everywhere_and_a_number_marks_where_marks_have_an_order() {
+    for guard in Guard::ALL {
+        assert_eq!(around(guard, Action::Effect { key: None }), [Kept; 3], "{guard:?}");
+        let marks = guard.takes_marks() && guard.orders_tokens();
+        let expected = if marks { [Refused, Kept, Recorded] } else { [Kept; 3] };
+        assert_eq!(around(guard, Action::Ticket), expected, "{guard:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! What can be asked of the guarded resource, and what it answers.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use host::{Digest, Duration, Fold, Never, Operation, Request, digest_enum};
 use spec::{ObjectName, OpId, Token, Version};
@@ -59,7 +60,18 @@ pub enum Action {
     },
     /// Record the token, so that nothing older can follow.
     Mark,
+    /// Count up, and tell the number: the client's token from here on. It carries that number as its token.
+    Ticket,
+    /// Do what cannot be undone and has no version: send a mail, charge a card. What it is about is its name.
+    Effect {
+        /// What tells that it is the same effect: done once, it is not done again. `None`: nothing does.
+        key: Option<Key>,
+    },
 }
+
+/// An idempotency key: the number of an order, say. Never zero, so that an operation without one is no larger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key(pub NonZeroU32);
 
 /// What the resource answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +80,8 @@ pub enum OpReply {
     Version(Version),
     /// Done, and there is nothing to tell.
     Done,
+    /// The number that was drawn.
+    Ticket(Token),
     /// The check said no.
     Refused,
 }
@@ -93,6 +107,8 @@ impl Action {
             Self::Read => Operation("read"),
             Self::Write { .. } => Operation("write"),
             Self::Mark => Operation("mark"),
+            Self::Ticket => Operation("ticket"),
+            Self::Effect { .. } => Operation("effect"),
         }
     }
 }
@@ -107,8 +123,14 @@ impl Digest for Op {
         action.digest(fold);
     }
 }
-digest_enum!(Action { 1 => Read, 2 => Write { based_on }, 3 => Mark });
-digest_enum!(OpReply { 1 => Version(version), 2 => Refused, 3 => Done });
+digest_enum!(Action { 1 => Read, 2 => Write { based_on }, 3 => Mark, 4 => Ticket, 5 => Effect { key } });
+digest_enum!(OpReply { 1 => Version(version), 2 => Refused, 3 => Done, 4 => Ticket(token) });
+
+impl Digest for Key {
+    fn digest(&self, fold: &mut Fold) {
+        self.0.get().digest(fold);
+    }
+}
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,6 +140,9 @@ impl fmt::Display for Op {
             Action::Write { based_on: Some(version) } => write!(f, "WRITE {object} based on v{}", version.0),
             Action::Write { based_on: None } => write!(f, "WRITE {object} blind"),
             Action::Mark => write!(f, "MARK {object}"),
+            Action::Ticket => write!(f, "TICKET {object}"),
+            Action::Effect { key: Some(key) } => write!(f, "DO {object} once, key {}", key.0),
+            Action::Effect { key: None } => write!(f, "DO {object}"),
         }?;
         With(self.token).fmt(f)
     }
@@ -128,6 +153,7 @@ impl fmt::Display for OpReply {
         match self {
             Self::Version(version) => write!(f, "v{}", version.0),
             Self::Done => f.write_str("done"),
+            Self::Ticket(token) => write!(f, "token {}", token.0),
             Self::Refused => f.write_str("refused"),
         }
     }

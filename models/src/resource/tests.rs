@@ -374,3 +374,53 @@ fn the_history_is_told_on_whose_behalf_late_work_is_done() {
     let wrote = Note::Wrote { attempt, op, object, based_on: Some(Version(0)), replaced: Version(0) };
     assert_eq!(t.notes, [Note::Passed { attempt, op, object }, wrote]);
 }
+
+fn ticket(number: u64) -> OpReply {
+    OpReply::Ticket(Token(number))
+}
+
+#[test]
+fn numbers_are_drawn_once_each_and_never_again() {
+    let mut t = Bench::new(Guard::FenceRw);
+    let draw = |t: &mut Bench<Guard>| t.ask(op(ACCOUNT, 99, Action::Ticket));
+    assert_eq!([draw(&mut t), draw(&mut t)], [ticket(1), ticket(2)]);
+    t.power_cycle();
+    assert_eq!(draw(&mut t), ticket(3));
+    assert_eq!(t.notes, [], "a number by itself is nothing that has happened to an object");
+    assert_eq!(t.write(ACCOUNT, 1, None), version(1), "nor does it shut anybody out");
+}
+
+#[test]
+fn a_number_marks_where_marks_have_an_order() {
+    let mut t = Bench::new(Guard::Mark);
+    assert_eq!(t.ask(op(ACCOUNT, None, Action::Ticket)), ticket(1));
+    assert_eq!(t.ask(op(ACCOUNT, None, Action::Ticket)), ticket(2));
+    assert_eq!(
+        t.notes,
+        [(); 2].map(|()| Note::Marked { attempt: Some(attempt()), op: OpId(1), object: ACCOUNT.into() })
+    );
+    assert_eq!([t.write(ACCOUNT, 1, None), t.write(ACCOUNT, 2, None)], [REFUSED, version(1)]);
+}
+
+#[test]
+fn an_effect_is_done_each_time_unless_a_key_tells_that_it_was_done() {
+    let mut t = Bench::new(Guard::FenceRw);
+    let charge = |key: Option<u32>| op("charge", None, Action::Effect { key: key.and_then(NonZeroU32::new).map(Key) });
+    for _ in 0..2 {
+        assert_eq!(t.ask(charge(None)), OpReply::Done);
+        assert_eq!(t.ask(charge(Some(17))), OpReply::Done);
+    }
+    t.power_cycle();
+    assert_eq!(t.ask(charge(Some(17))), OpReply::Done);
+    t.ask(charge(Some(18)));
+    t.ask(Op { object: "mail".into(), ..charge(Some(17)) });
+    let effects: Vec<&str> = t
+        .notes
+        .iter()
+        .filter_map(|note| match note {
+            Note::Effected { effect, .. } => Some(effect.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(effects, ["charge", "charge", "charge", "charge", "mail"]);
+}

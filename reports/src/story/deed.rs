@@ -51,6 +51,7 @@ impl<'a> Deed<'a> {
         let deed = match self.operation.answer {
             Answer::Read(version) => format!("answered {whose} with version {} of `{object}`{way}", version.0),
             Answer::Wrote { .. } | Answer::Marked => format!("accepted {whose}{way}"),
+            Answer::Effected => format!("did {whose}, `{object}`{way}"),
             Answer::Refused => format!("refused {whose}{way}"),
         };
         format!("At {at}{lateness} the {resource} resource {deed}{}{}", self.before(), self.replaced())

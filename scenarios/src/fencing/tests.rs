@@ -84,3 +84,36 @@ fn tokens_of_two_locks_have_no_order() {
     assert_eq!(keeps("\"fence_rw\"", two), (false, false));
     assert_eq!(keeps("\"version\"", two), (false, true));
 }
+
+#[test]
+fn numbers_drawn_after_the_grant_have_no_order_and_are_unlike() {
+    let drawn = r#""acquire", "ticket", "read", "write""#;
+    assert_eq!(keeps("\"fence_rw\"", drawn), (false, true));
+    assert_eq!(keeps("\"mark\"", drawn), (false, true), "the draw is a mark");
+    assert_eq!(keeps("\"unique\"", drawn), (false, false), "here it is not");
+    let drawn_late = r#""acquire", "read", "ticket", "write""#;
+    assert_eq!(keeps("\"fence_rw\"", drawn_late), (false, false));
+    assert_eq!(keeps("\"version\"", drawn_late), (false, true));
+}
+
+#[test]
+fn no_check_of_an_object_stops_an_effect() {
+    assert_eq!(keeps("\"fence_rw\"", r#""acquire", "read", "write", { effect = "mail" }"#), (false, true));
+}
+
+#[test]
+fn a_number_is_drawn_before_what_is_compared_after_every_grant() {
+    let draws = |steps: &str| {
+        let text =
+            format!("name = \"f\"\ntitle = \"f\"\nsource = \"own\"\nlock = \"redis\"\n[client.A]\ndo = [{steps}]\n");
+        let scenario = load("f.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        draws_first(&scenario.cells[0].clients[0].script.steps)
+    };
+    assert!(draws(r#""acquire", "ticket", "read", "write", { effect = "mail" }"#));
+    assert!(draws(r#""acquire", { effect = "mail" }"#));
+    assert!(!draws(r#""acquire", "read", "ticket", "write""#));
+    assert!(!draws(r#""acquire", "ticket", "read", "release", "acquire", "write""#));
+    assert!(!draws(
+        r#"{ repeat = { times = 2, do = ["acquire", { effect = "mail" }, "ticket"] } }, "acquire", "read""#
+    ));
+}

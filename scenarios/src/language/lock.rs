@@ -16,7 +16,7 @@ use super::tree::{Node, Site};
 use super::value::positive;
 
 /// Locks of the language that nobody has modelled yet.
-const NOT_YET: [&str; 6] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres", "none"];
+const NOT_YET: [&str; 5] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres"];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -39,6 +39,7 @@ pub(super) fn lock(sink: &Sink, node: &Node, guard: Option<Guard>, ttl: Option<O
     match choice.name {
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
+        "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
 }

@@ -6,14 +6,17 @@
 //! * `objects` lists what the resource has; then a step may name nothing else.
 
 use models::guard::{Act, Guard, Manner, Max, Reach};
+use models::lock::Lock;
 use spec::ObjectName;
 
+use super::clients::Group;
 use super::error::Sink;
 use super::reader::{Fields, list, table, word, wrong_type};
 use super::steps::object_name;
 use super::tree::{Node, Value};
 use super::uses::Uses;
 use crate::cell::Resource;
+use crate::fencing::draws_first;
 
 /// Reads `resource`.
 pub(super) fn resource(sink: &Sink, node: &Node) -> Option<Resource> {
@@ -89,5 +92,20 @@ pub(super) fn check_act(
         resource.manner.act.name()
     );
     fields.sink.error(act.node.site, message);
+    None
+}
+
+/// Makes sure that operations carry a token where the resource orders them by it: if the lock gives none, each
+/// client draws a number after every grant, before all else.
+pub(super) fn check_tokens(fields: &mut Fields<'_>, lock: &Lock, resource: &Resource, groups: &[Group]) -> Option<()> {
+    let draws = |group: &Group| group.script.as_ref().is_none_or(|script| draws_first(&script.steps));
+    if lock.facts().has_token || !resource.guard.orders_tokens() || groups.iter().all(draws) {
+        return Some(());
+    }
+    let lock = fields.get("lock")?;
+    fields.sink.error(
+        lock.node.site,
+        "the resource orders operations by their tokens, and this lock gives none: each client draws a `ticket` first",
+    );
     None
 }

@@ -10,8 +10,10 @@
 //! Instants and milestones for which a script waits become *cues*; they are resolved when all clients
 //! are known.
 
+use std::num::NonZeroU32;
+
 use host::{Cue, Duration, Name, Span};
-use models::resource::Work;
+use models::resource::{Key, Work};
 use models::script::{GivingBack, Handle, OnError, Step, Use, Working};
 use spec::{LockName, ObjectName};
 
@@ -19,7 +21,7 @@ use super::error::Sink;
 use super::reader::{Choice, Fields, choice, list, one_of, wrong_type};
 use super::suggest::no_such_name;
 use super::tree::{Node, Site, Value};
-use super::value::{duration, is_name, positive, show, span, times};
+use super::value::{duration, integer, is_name, positive, show, span, times};
 use crate::cell::Resource;
 
 /// The lock that `"acquire"` means.
@@ -27,13 +29,15 @@ pub(super) const LOCK: LockName = LockName::fixed("orders");
 /// The object that `"read"` and `"write"` mean.
 const OBJECT: ObjectName = ObjectName::fixed("object");
 
-const STEPS: [&str; 12] =
-    ["acquire", "check", "extend", "release", "read", "write", "mark", "sleep", "at", "until", "hold", "repeat"];
+const STEPS: [&str; 14] = [
+    "acquire", "check", "extend", "release", "read", "write", "mark", "ticket", "effect", "sleep", "at", "until",
+    "hold", "repeat",
+];
 const ON_ERROR: [(&str, OnError); 3] = [("end", OnError::End), ("ignore", OnError::Ignore), ("retry", OnError::Retry)];
 const WORKING: [(&str, Working); 2] = [("over", Working::Over), ("goes-on", Working::GoesOn)];
 
 /// Steps of the language that nothing can play yet.
-const NOT_YET: [&str; 7] = ["take", "claim", "effect", "statement", "begin", "commit", "reap"];
+const NOT_YET: [&str; 6] = ["take", "claim", "statement", "begin", "commit", "reap"];
 
 /// The moments for which scripts wait, in the order of their numbers.
 #[derive(Default)]
@@ -122,6 +126,8 @@ impl<'t> Reader<'t, '_> {
             "read" => self.operation(step).map(Step::Read),
             "write" => self.operation(step).map(Step::Write),
             "mark" => self.mark(step),
+            "ticket" => self.ticket(step),
+            "effect" => effect(sink, step),
             "sleep" => step.value(sink, "a duration", span).map(Step::Sleep),
             "at" => {
                 let at = step.value(sink, "an instant of the run", duration)?;
@@ -208,6 +214,16 @@ impl<'t> Reader<'t, '_> {
         has(self.sink, self.resource, site, object).then_some(Use { object, takes })
     }
 
+    /// `"ticket"` or `{ ticket = "x" }`: to draw a number takes the resource no time.
+    fn ticket(&self, step: Choice<'t>) -> Option<Step> {
+        let about = self.operation(step)?;
+        if about.takes != Use::NO_TIME {
+            self.sink.error(step.site, "to draw a number takes the resource no time: leave out `takes`");
+            return None;
+        }
+        Some(Step::Ticket(about))
+    }
+
     fn mark(&self, step: Choice<'t>) -> Option<Step> {
         let guard = self.resource.map(|resource| resource.guard);
         if let Some(guard) = guard.filter(|guard| !guard.takes_marks()) {
@@ -226,6 +242,21 @@ fn acquire(fields: &mut Fields<'_>) -> Option<Step> {
     let wait = fields.maybe("wait", duration);
     let (lock, handle) = (lock?, handle?);
     supported.and(wait).map(|wait| Step::Acquire { lock, handle: handle.unwrap_or(lock), wait })
+}
+
+/// Reads `"charge"` or `{ name = "charge", key = 17, takes = "5ms" }`.
+fn effect<'t>(sink: &'t Sink, step: Choice<'t>) -> Option<Step> {
+    let named = |sink, node| name(sink, node, "an effect");
+    if let Some(node @ Node { value: Value::Text(_), .. }) = step.node {
+        return named(sink, node).map(|effect| Step::Effect { about: Use::of(effect), key: None });
+    }
+    step.table(sink, |fields| {
+        let effect = fields.need("name", named);
+        let key = fields.maybe("key", |sink, node| integer(sink, node, "a key is a whole number", 1, u32::MAX));
+        let takes = fields.or("takes", Use::NO_TIME, work);
+        let key = key?.and_then(NonZeroU32::new).map(Key);
+        Some(Step::Effect { about: Use { object: effect?, takes: takes? }, key })
+    })
 }
 
 /// Whether the resource has that object.

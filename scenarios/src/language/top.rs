@@ -24,7 +24,7 @@ use super::lock::{lock, ttl};
 use super::nodes::{Names, Roles};
 use super::parameter::NOT_YET;
 use super::reader::{Fields, fields as fields_of, list, table, wrong_type};
-use super::resource::{check_act, resource};
+use super::resource::{check_act, check_tokens, resource};
 use super::service::service;
 use super::steps::Cues;
 use super::tree::{Entry, Node, Site, Table, Value};
@@ -69,6 +69,10 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let groups = clients(fields, call_timeout, resource.as_ref(), &mut names, &mut moments);
         let act =
             resource.as_ref().and_then(|resource| check_act(fields, resource, groups.iter().map(|group| group.uses)));
+        let tokens = lock
+            .as_ref()
+            .zip(resource.as_ref())
+            .and_then(|(lock, resource)| check_tokens(fields, lock, resource, &groups));
         let uses = groups.iter().flat_map(|group| group.names.iter().map(|name| (name.clone(), group.uses))).collect();
         let locks = locks(&groups);
         let world = World { horizon, ttl, lock, resource, names, locks, uses };
@@ -79,6 +83,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
 
         supported?;
         act?;
+        tokens?;
         let cell = Cell {
             params: Vec::new(),
             lock: world.lock?,

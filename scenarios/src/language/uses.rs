@@ -18,6 +18,8 @@ pub(super) struct Uses {
     pub(super) read: bool,
     pub(super) write: bool,
     pub(super) mark: bool,
+    pub(super) ticket: bool,
+    pub(super) effect: bool,
     /// Whether an operation takes the resource time.
     pub(super) takes_time: bool,
 }
@@ -32,6 +34,8 @@ impl Uses {
         read: true,
         write: true,
         mark: true,
+        ticket: true,
+        effect: true,
         takes_time: true,
     };
 
@@ -48,13 +52,20 @@ impl Uses {
             read: self.read || other.read,
             write: self.write || other.write,
             mark: self.mark || other.mark,
+            ticket: self.ticket || other.ticket,
+            effect: self.effect || other.effect,
             takes_time: self.takes_time || other.takes_time,
         }
     }
 
     /// Whether the client talks to the guarded resource.
     pub(super) const fn resource(self) -> bool {
-        self.read || self.write || self.mark
+        self.operates() || self.effect
+    }
+
+    /// Whether it does something on a guarded object.
+    const fn operates(self) -> bool {
+        self.read || self.write || self.mark || self.ticket
     }
 
     /// Whether a client with this script may come to that point.
@@ -64,15 +75,22 @@ impl Uses {
             points::CHECKED => self.acquire && (self.check || self.resource()),
             points::ABOUT_TO_READ | points::READ_DONE => self.read,
             points::ABOUT_TO_WRITE | points::WRITE_APPLIED => self.write,
-            points::ABOUT_TO_MARK | points::MARKED => self.mark,
+            points::ABOUT_TO_MARK => self.mark,
+            points::MARKED => {
+                self.mark || (self.ticket && resource.is_none_or(|resource| resource.guard.takes_marks()))
+            }
+            points::ABOUT_TO_TICKET => self.ticket,
+            points::ABOUT_TO_EFFECT | points::EFFECTED => self.effect,
             points::CHECK_PASSED => {
                 self.takes_time && resource.is_none_or(|resource| resource.manner.act != Act::Atomic)
             }
-            points::REFUSED => self.resource() && resource.is_none_or(|resource| resource.guard.refuses()),
+            points::REFUSED => self.operates() && resource.is_none_or(|resource| resource.guard.refuses()),
             points::RENEWING | points::RENEWED | points::RENEWAL_FAILED | points::TOLD_OF_LOSS => self.renews(lock),
             points::RELEASING | points::RELEASED | points::RELEASE_REFUSED => self.releases(),
-            points::ATTEMPTING | points::OWNER | points::GRANTED | points::DENIED | points::FAILED | points::ENDED => {
-                self.acquire
+            points::ATTEMPTING | points::GRANTED | points::ENDED => self.acquire,
+            // It takes a server to make anybody the owner, and to say no.
+            points::OWNER | points::DENIED | points::FAILED => {
+                self.acquire && lock.is_none_or(|lock| lock.facts().servers > 0)
             }
             of_the_recipe => self.does_any(lock, |lock| lock.points(), of_the_recipe),
         }
@@ -84,6 +102,8 @@ impl Uses {
             "read" => self.read,
             "write" => self.write,
             "mark" => self.mark,
+            "ticket" => self.ticket,
+            "effect" => self.effect,
             _ => self.does_any(lock, |lock| lock.operations(), operation),
         }
     }
@@ -124,6 +144,8 @@ impl Uses {
             Step::Read(_) => Self { read: true, ..none },
             Step::Write(_) => Self { write: true, ..none },
             Step::Mark(_) => Self { mark: true, ..none },
+            Step::Ticket(_) => Self { ticket: true, ..none },
+            Step::Effect { .. } => Self { effect: true, ..none },
             Step::Sleep(_) | Step::Await(_) | Step::Hold => none,
             Step::Repeat { steps, .. } => Self::of(steps),
         }

@@ -8,6 +8,7 @@
 //!
 //! A mark counts as an operation although it changes no data: by it a holder tells the resource that
 //! nothing older may follow, and an older holder's that is accepted later takes the place of the newer.
+//! Side effects count as well: nothing can refuse one, and it is out of turn all the same.
 //! An operation that a check let pass counts when it is carried out, not before.
 //!
 //! Operations that were applied after a newer grant merely *existed*, whether or not it has had an
@@ -28,7 +29,9 @@ pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence
     let mut highest: Vec<Option<Applied>> = vec![None; case.grants.locks()];
     let mut broken = None;
     for (i, entry) in case.history.entries.iter().enumerate() {
-        let (Note::Read { .. } | Note::Wrote { .. } | Note::Marked { .. }) = entry.note else { continue };
+        let (Note::Read { .. } | Note::Wrote { .. } | Note::Marked { .. } | Note::Effected { .. }) = entry.note else {
+            continue;
+        };
         measures.effects += 1;
         let Some(claim) = case.grants.subject(i) else { continue };
         let (rank, lock) = (case.grants[claim].rank, case.grants[claim].lock);
@@ -111,6 +114,20 @@ mod tests {
         story.at(10).client(1).takes(100);
         story.at(110).client(2).takes(200).read(0);
         story.at(120).client(1).marked();
+        assert_eq!(story.broken(EffectOrder).at, ms(120));
+    }
+
+    #[test]
+    fn side_effects_count_on_either_side() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(110).client(2).takes(200).effected("charge");
+        story.at(120).client(1).read(0);
+        assert_eq!(story.broken(EffectOrder).at, ms(120));
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story.at(110).client(2).takes(200).read(0);
+        story.at(120).client(1).effected("charge");
         assert_eq!(story.broken(EffectOrder).at, ms(120));
     }
 

@@ -277,7 +277,7 @@ fn a_wrong_step_is_refused_where_it_stands() {
     refuse(&client("do = «[]»"), "a script has at least one step");
     refuse(&client("do = «\"acquire\"»"), "a script is a list, not a string");
     refuse(&client("do = [{ repeat = { times = «0», do = [\"read\"] } }]"), "0 lies outside 1 to 4294967295");
-    for step in ["take", "claim", "effect", "statement", "begin", "commit", "reap"] {
+    for step in ["take", "claim", "statement", "begin", "commit", "reap"] {
         refuse(&client(&format!("do = [«{step:?}»]")), &format!("`{step}` is not supported yet"));
     }
     for (step, key) in [("acquire", "nodes"), ("acquire", "quorum")] {

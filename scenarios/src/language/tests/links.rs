@@ -141,7 +141,7 @@ fn a_message_that_is_not_said_clearly_is_refused() {
     );
     suggest(
         &with("drop = { request = «\"relase\"» }"),
-        "unknown word `relase`: an operation is one of `set`, `renew`, `release`, `read`, `write`, `mark`",
+        "unknown word `relase`: an operation is one of `set`, `renew`, `release`, `read`, `write`, `mark`, `ticket`, `effect`",
         "release",
     );
     refuse(

@@ -1,6 +1,9 @@
 //! The guarded resource, and the operations on it.
 
+use std::num::NonZeroU32;
+
 use models::guard::{Act, Guard, Manner, Max, Reach};
+use models::resource::Key;
 use models::script::{Step, Use};
 
 use super::*;
@@ -144,4 +147,44 @@ fn a_point_at_the_resource_is_one_that_somebody_reaches() {
     accept(&at(apart, slow, "\"check-passed\""));
     let never = "no client ever reaches the point `check-passed` in this cell";
     refuse(&at("\"fence_w\"", slow, "«\"check-passed\"»"), never);
+}
+
+#[test]
+fn a_number_is_drawn_at_the_resource() {
+    assert_eq!(
+        steps(&with("\"open\"", "\"ticket\", { ticket = \"x\" }"))[1..],
+        [Step::Ticket(Use::of("object".into())), Step::Ticket(Use::of("x".into())),]
+    );
+    let message = "to draw a number takes the resource no time: leave out `takes`";
+    refuse(&with("\"open\"", "{ «ticket» = { takes = \"1ms\" } }"), message);
+}
+
+#[test]
+fn without_tokens_from_the_lock_each_client_draws_one_first() {
+    let none = |resource: &str, steps: &str| with(resource, steps).replace("\"redis\"", "«\"none\"»");
+    let fine = |text: &str| accept(&text.replace(['«', '»'], ""));
+    let message =
+        "the resource orders operations by their tokens, and this lock gives none: each client draws a `ticket` first";
+    refuse(&none("\"fence_rw\"", "\"read\", \"write\""), message);
+    refuse(&none("\"mark\"", "\"read\", \"ticket\", \"write\""), message);
+    fine(&none("\"fence_rw\"", "\"ticket\", \"read\", \"write\""));
+    for check in ["open", "unique", "version"] {
+        fine(&none(&format!("{check:?}"), "\"read\", \"write\""));
+    }
+}
+
+#[test]
+fn an_effect_has_a_name_and_may_have_a_key() {
+    let [plain, named, keyed]: [Step; 3] = steps(&with(
+        "\"open\"",
+        "{ effect = \"mail\" }, { effect = { name = \"mail\" } }, { effect = { name = \"mail\", key = 17 } }",
+    ))[1..]
+        .to_vec()
+        .try_into()
+        .expect("three");
+    assert_eq!(plain, Step::Effect { about: Use::of("mail".into()), key: None });
+    assert_eq!(named, plain);
+    assert_eq!(keyed, Step::Effect { about: Use::of("mail".into()), key: NonZeroU32::new(17).map(Key) });
+    refuse(&with("\"open\"", "«\"effect\"»"), "missing `name`");
+    refuse(&with("\"open\"", "{ effect = { name = \"mail\", key = «0» } }"), "0 lies outside 1 to 4294967295");
 }
