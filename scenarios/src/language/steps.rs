@@ -143,7 +143,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn extend(&self, fields: &mut Fields<'t>) -> Option<Step> {
-        let (handle, by) = (self.handle(fields), fields.maybe("by", positive));
+        let (handle, by) = (self.handle(fields), fields.maybe("by", duration));
         Some(Step::Extend { handle: handle?, by: by? })
     }
 
