@@ -32,9 +32,28 @@ pub enum Span {
         /// No draw is longer.
         cap: Duration,
     },
+    /// Log-normal, as latencies in data centres are; made by [`Span::lognormal`].
+    Lognormal {
+        /// Half of all draws are longer.
+        median: Duration,
+        /// The binary logarithm of the factor by which a draw of one standard deviation is longer, in 32
+        /// fractional bits.
+        sigma: u64,
+    },
 }
 
 impl Span {
+    /// The log-normal distribution with that median, of which one draw in ten thousand is longer than `rare`.
+    ///
+    /// # Panics
+    /// If the median is zero, or `rare` is shorter.
+    #[must_use]
+    pub fn lognormal(median: Duration, rare: Duration) -> Self {
+        let [low, high] = [median, rare].map(|duration| nanos(duration).checked_sub(1).expect("it takes some time"));
+        let ratio = minus_log2(low).checked_sub(minus_log2(high)).expect("what is rare is longer than the median");
+        Self::Lognormal { median, sigma: (ratio << Z_FRACTION) / Z_ONE_IN_10_000 }
+    }
+
     /// Draws one, taking words from `word`. A fixed span takes none.
     ///
     /// # Panics
@@ -44,7 +63,8 @@ impl Span {
     }
 
     /// The same so many times as long, and no longer than `cap`: what is drawn stays drawn, between bounds
-    /// that have grown. (Of an exponential one the mean is no longer than that.)
+    /// that have grown. (Of an exponential one the mean is no longer than that, of a
+    /// log-normal one the median.)
     #[must_use]
     pub fn times(self, factor: u64, cap: Duration) -> Self {
         let grown = |duration| Duration::from_nanos(nanos(duration).saturating_mul(factor)).min(cap);
@@ -53,6 +73,7 @@ impl Span {
             Self::Uniform { from, to } => Self::Uniform { from: grown(from), to: grown(to) },
             Self::Exponential { mean } => Self::Exponential { mean: grown(mean) },
             Self::Pareto { min, alpha_milli, cap } => Self::Pareto { min: grown(min), alpha_milli, cap: grown(cap) },
+            Self::Lognormal { median, sigma } => Self::Lognormal { median: grown(median), sigma },
         }
     }
 
@@ -62,7 +83,7 @@ impl Span {
         match self {
             Self::Fixed(duration) => Some(*duration),
             Self::Uniform { to, .. } => Some(*to),
-            Self::Exponential { .. } => None,
+            Self::Exponential { .. } | Self::Lognormal { .. } => None,
             Self::Pareto { cap, .. } => Some(*cap),
         }
     }
@@ -82,6 +103,18 @@ impl Span {
                 let factor = exp2_fraction((exponent & MASK) as u64);
                 let drawn = if whole >= 62 { u64::MAX } else { scale(nanos(min), factor << whole) };
                 drawn.min(nanos(cap))
+            }
+            Self::Lognormal { median, sigma } => {
+                let (is_longer, z) = normal(word());
+                let exponent = u128::from(sigma) * u128::from(z) >> Z_FRACTION;
+                let (whole, fraction) = ((exponent >> FRACTION) as u32, (exponent & MASK) as u64);
+                let factor = match (is_longer, fraction) {
+                    (true, _) => exp2_fraction(fraction) << whole.min(62),
+                    (false, 0) => (1 << FRACTION) >> whole.min(62),
+                    // 2^-e as 2^(1 - fraction) / 2^(whole + 1).
+                    (false, _) => exp2_fraction((1 << FRACTION) - fraction) >> (whole + 1).min(62),
+                };
+                scale(nanos(median), factor)
             }
         }
     }
@@ -120,6 +153,31 @@ const ROOTS: [u128; FRACTION as usize] = {
     }
     roots
 };
+
+/// A draw of the standard normal distribution: whether it is above the mean, and how far from it in standard
+/// deviations, in 16 fractional bits. The quantile is interpolated in the logarithm of the tail, where it is
+/// nearly straight; no draw is farther than 5.2.
+fn normal(word: u64) -> (bool, u64) {
+    // In steps of half a bit, and how far between two of them.
+    let tail = u128::from(minus_log2(word << 1)) << 1;
+    let (step, between) = ((tail >> FRACTION) as usize, (tail & MASK) as u64);
+    let z = match QUANTILES.get(step..step + 2) {
+        Some(&[from, to]) => from + ((u128::from(to - from) * u128::from(between)) >> FRACTION) as u64,
+        _ => QUANTILES[QUANTILES.len() - 1],
+    };
+    (word >> 63 == 1, z)
+}
+
+const Z_FRACTION: u32 = 16;
+/// The standard normal quantile of 1 - 1/10,000 in 16 fractional bits: 3.719016.
+const Z_ONE_IN_10_000: u64 = 243_729;
+/// `QUANTILES[i]` is the standard normal quantile of 1 - 2^-(i/2 + 1), in 16 fractional bits.
+const QUANTILES: [u64; 45] = [
+    0, 24_625, 44_203, 60_799, 75_389, 88_523, 100_540, 111_671, 122_076, 131_874, 141_156, 149_992, 158_437, 166_537,
+    174_330, 181_847, 189_113, 196_152, 202_983, 209_622, 216_085, 222_384, 228_531, 234_536, 240_408, 246_155,
+    251_785, 257_304, 262_719, 268_035, 273_257, 278_390, 283_438, 288_405, 293_295, 298_111, 302_857, 307_535,
+    312_148, 316_699, 321_190, 325_623, 330_000, 334_324, 338_597,
+];
 
 /// `value * factor`, the factor in 32 fractional bits; saturates.
 fn scale(value: u64, factor: u128) -> u64 {
@@ -213,6 +271,26 @@ mod tests {
     #[test]
     fn the_whole_range_of_words_is_uniform_too() {
         assert_eq!(uniform(0, u64::MAX, || 42), 42);
+    }
+
+    #[test]
+    fn a_lognormal_span_has_its_median_and_its_tail() {
+        let [median, rare] = [Duration::from_micros(150), Duration::from_millis(5)];
+        let mut all = draws(Span::lognormal(median, rare), 100_000);
+        all.sort_unstable();
+        assert!(all[50_000].abs_diff(150_000) < 1_500, "{}", all[50_000]);
+        // One in ten thousand is longer: ten of these, give or take three standard deviations.
+        let longer = all.iter().filter(|drawn| **drawn > 5_000_000).count();
+        assert!((1..=20).contains(&longer), "{longer}");
+        // One standard deviation: a factor of 33.3^(1/3.719) = 2.567, either way.
+        assert!(all[84_134].abs_diff(385_100) < 8_000, "{}", all[84_134]);
+        assert!(all[15_866].abs_diff(58_420) < 1_200, "{}", all[15_866]);
+    }
+
+    #[test]
+    fn a_lognormal_span_without_a_tail_is_fixed() {
+        let one = Duration::from_millis(1);
+        assert_eq!(draws(Span::lognormal(one, one), 100), vec![1_000_000; 100]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub use sim::{Direction, Held};
 use spec::{Assumption, ObjectName, Property};
 
 use crate::figure::FigureClaim;
+pub use crate::profile::{Family, Profile};
 
 /// A scenario file, read and checked.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub struct Cell {
     pub ttl: Option<Duration>,
     /// Latencies and timeouts.
     pub network: Network,
+    /// The environment from which latencies and faults are drawn, if there is one.
+    pub profile: Option<Profile>,
     /// Clock settings of nodes that have any, by name.
     pub nodes: BTreeMap<String, NodeSettings>,
     /// The guarded resource.
@@ -68,7 +71,7 @@ pub struct Cell {
     pub clients: Vec<Client>,
     /// The instants for which scripts wait; a script's `Await` holds the index.
     pub cues: Vec<(Cue, When)>,
-    /// What goes wrong, in the order of the faults' names.
+    /// What goes wrong, in the order of the faults' names; then what the profile has.
     pub faults: Vec<Fault>,
     /// What must be true. Properties that no entry names must hold.
     pub expectations: BTreeMap<Property, Expectation>,
@@ -76,6 +79,14 @@ pub struct Cell {
     pub figures: Vec<FigureClaim>,
     /// The assumptions that must be broken, if an entry says.
     pub outside: Option<Vec<Assumption>>,
+}
+
+impl Cell {
+    /// The placed faults that never landed in a run: those must land in each. Whether drawn ones land is a
+    /// question to all seeds together.
+    pub(crate) fn missed(&self, landed: &[bool]) -> impl Iterator<Item = &Fault> {
+        self.faults.iter().zip(landed).filter(|(fault, landed)| !**landed && !fault.is_drawn()).map(|(fault, _)| fault)
+    }
 }
 
 /// Latencies and timeouts.
@@ -127,6 +138,8 @@ pub enum NodeRef {
     Named(String),
     /// Whoever reached the fault's milestone.
     Holder,
+    /// One of these, drawn for each seed.
+    Any(Vec<String>),
 }
 
 /// One thing that goes wrong.
@@ -140,6 +153,19 @@ pub struct Fault {
     pub when: When,
     /// How long it lasts.
     pub lasts: Lasts,
+    /// If a profile brought it along: the family with which it is there or not.
+    pub family: Option<Family>,
+}
+
+impl Fault {
+    /// Whether its moment or its target, or that it strikes at all, is drawn for each seed. A fault that is
+    /// not drawn is placed.
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        let mut any = false;
+        self.what.clone().each_node(&mut |node| any |= matches!(node, NodeRef::Any(_)));
+        any || self.family.is_some() || matches!(self.when, When::Within { .. })
+    }
 }
 
 /// What goes wrong.
@@ -238,6 +264,32 @@ pub enum What {
 }
 
 impl What {
+    /// Shows every node that it names.
+    pub(crate) fn each_node(&mut self, see: &mut impl FnMut(&mut NodeRef)) {
+        match self {
+            Self::Pause(nodes)
+            | Self::MachineSleep(nodes)
+            | Self::VmStop(nodes)
+            | Self::Kill(nodes)
+            | Self::Shutdown(nodes)
+            | Self::PowerOff(nodes)
+            | Self::Cancel(nodes)
+            | Self::StepClock { node: nodes, .. }
+            | Self::ClockRate { node: nodes, .. }
+            | Self::Disk { node: nodes, .. }
+            | Self::Evict { node: nodes, .. } => nodes.iter_mut().for_each(see),
+            Self::Stall { node, .. } | Self::Throttle { node, .. } => see(node),
+            Self::Cut { link, .. } | Self::Slow { link, .. } | Self::Reset(link) => {
+                let (Link::Between(one, other) | Link::OneWay { from: one, to: other }) = link;
+                one.iter_mut().chain(other).for_each(see);
+            }
+            Self::HalfOpen { forgets, believes } => forgets.iter_mut().chain(believes).for_each(see),
+            Self::Drop(message) | Self::Delay { message, .. } => {
+                message.of.iter_mut().chain(&mut message.server).for_each(see);
+            }
+        }
+    }
+
     /// Its name in scenario files and stories.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -308,6 +360,13 @@ pub struct MessageMatch {
 pub enum When {
     /// An instant of true time.
     At(Duration),
+    /// Some instant of true time between these, both included, drawn for each seed.
+    Within {
+        /// Not before.
+        from: Duration,
+        /// Not after.
+        to: Duration,
+    },
     /// So long after a client reaches a milestone.
     Milestone(Milestone),
     /// Again and again.

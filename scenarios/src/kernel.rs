@@ -83,7 +83,7 @@ mod tests {
             let player = Player::new(cell, &contender);
             let play = |seed| {
                 let mut sim = Sim::new(seed, false);
-                player.build_on(&mut sim);
+                player.build_on(&mut sim, seed);
                 player.conclude(seed, sim.run(player.bounds()))
             };
             assert_eq!(Some(tally(cell, 3..23, play)), sweep(cell, &contender, 3..23, &Progress::default()));

@@ -7,6 +7,8 @@
 //! | [`cell`] | what a file means: worlds, faults, expectations, as plain data |
 //! | [`contender`] | which lock the clients use: ours, or a user's own |
 //! | [`kernel`] | what a kernel must offer for cells to be played on it |
+//! | [`profile`] | what environments are like |
+//! | `draw` | what a seed draws of a plan |
 //! | `world` | from a cell to a simulated world |
 //! | [`run`] | one run: played, judged, checked for faults that never landed |
 //! | [`figure`] | what may be expected to be some number |
@@ -20,11 +22,13 @@
 pub mod catalogue;
 pub mod cell;
 pub mod contender;
+mod draw;
 mod fencing;
 pub mod figure;
 pub mod kernel;
 mod landed;
 pub mod language;
+pub mod profile;
 pub mod report;
 mod rules;
 pub mod run;

@@ -33,7 +33,7 @@ pub struct Run {
     pub seed: u64,
     /// What happened.
     pub history: History,
-    /// What is said of it. A property that held although a fault never landed is vacuous.
+    /// What is said of it. A property that held although a placed fault never landed is vacuous.
     pub judgement: Judgement,
     /// Every time a fault struck.
     pub strikes: Vec<Strike>,
@@ -93,9 +93,9 @@ impl<'c> Player<'c> {
         self.run(seed, true, &[])
     }
 
-    /// Builds the cell's world on a kernel that may be another than ours; its clients use the cell's own lock.
-    pub fn build_on<K: Kernel>(&self, kernel: &mut K) {
-        self.world.build_anywhere(kernel);
+    /// Builds the cell's world, with what this seed draws of its plan, on a kernel that may be another than ours; its clients use the cell's own lock.
+    pub fn build_on<K: Kernel>(&self, kernel: &mut K, seed: u64) {
+        self.world.build_anywhere(kernel, seed);
     }
 
     /// How far a run of the cell may go.
@@ -171,11 +171,10 @@ impl<'c> Player<'c> {
     }
 
     fn mark_vacuous(&self, judgement: &mut Judgement, landed: &[bool]) {
-        if landed.iter().all(|landed| *landed) {
+        let missed: Vec<String> = self.cell.missed(landed).map(|fault| fault.name.clone()).collect();
+        if missed.is_empty() {
             return;
         }
-        let missed: Vec<String> =
-            self.fault_names().zip(landed).filter(|(_, landed)| !**landed).map(|(name, _)| name.to_owned()).collect();
         for verdict in judgement.verdicts.values_mut() {
             if !matches!(verdict, Verdict::Broken(_)) {
                 *verdict = Verdict::Vacuous(missed.clone());

@@ -26,10 +26,13 @@ pub struct Tally {
     pub seeds: u64,
     /// For each property.
     pub properties: BTreeMap<Property, PropertyTally>,
-    /// In how many seeds some fault never landed.
+    /// In how many seeds some placed fault never landed; all, if a drawn one landed in none.
     pub vacuous: u64,
-    /// For each fault, in how many seeds it never landed; those that always did are not listed.
+    /// For each placed fault, in how many seeds it never landed; those that always did are not listed. Also
+    /// the drawn ones that landed in none, and the profile, if nothing of it did.
     pub missed_faults: BTreeMap<String, u64>,
+    /// For each fault of the cell, in how many seeds it landed.
+    landed: Vec<u64>,
     /// In how many seeds some property could not be decided.
     pub inconclusive: u64,
     /// The longest overlap of promised windows of each seed.
@@ -198,6 +201,7 @@ impl Tally {
             properties: Property::ALL.iter().map(property).collect(),
             vacuous: 0,
             missed_faults: BTreeMap::new(),
+            landed: vec![0; cell.faults.len()],
             inconclusive: 0,
             grant_overlap: Overlaps::default(),
             belief_overlap: Overlaps::default(),
@@ -222,9 +226,12 @@ impl Tally {
         }
         let any = |wanted: Mark| run.verdicts.iter().any(|(_, mark)| *mark == wanted);
         self.inconclusive += u64::from(any(Mark::Inconclusive));
-        self.vacuous += u64::from(run.landed.contains(&false));
-        for (fault, _) in cell.faults.iter().zip(&run.landed).filter(|(_, landed)| !**landed) {
+        self.vacuous += u64::from(cell.missed(&run.landed).next().is_some());
+        for fault in cell.missed(&run.landed) {
             *self.missed_faults.entry(fault.name.clone()).or_default() += 1;
+        }
+        for (count, landed) in self.landed.iter_mut().zip(&run.landed) {
+            *count += u64::from(*landed);
         }
         self.grant_overlap.add(run.grant_overlap);
         self.belief_overlap.add(run.belief_overlap);
@@ -245,6 +252,7 @@ impl Tally {
 
     /// Holds what came out against what is expected.
     pub(crate) fn compare(&mut self, cell: &Cell) {
+        self.find_untried(cell);
         let seeds = self.seeds;
         for (property, tally) in &mut self.properties {
             tally.as_expected = match tally.expected {
@@ -273,6 +281,25 @@ impl Tally {
         self.differences.extend(off);
         if let Some(expected) = &cell.outside {
             self.compare_outside(expected);
+        }
+    }
+
+    /// A drawn fault that landed in no seed was not tried, nor was a profile of which nothing ever landed. (A
+    /// seed without faults is one: in half of the seeds each family is absent. And a profile that has none is
+    /// what it says.)
+    fn find_untried(&mut self, cell: &Cell) {
+        let drawn = cell.faults.iter().zip(&self.landed).filter(|(fault, _)| fault.is_drawn());
+        let (of_profile, own): (Vec<_>, Vec<_>) = drawn.partition(|(fault, _)| fault.family.is_some());
+        let mut untried: Vec<String> =
+            own.into_iter().filter(|(_, landed)| **landed == 0).map(|(fault, _)| fault.name.clone()).collect();
+        if let (Some(profile), false) = (cell.profile, of_profile.is_empty())
+            && of_profile.iter().all(|(_, landed)| **landed == 0)
+        {
+            untried.push(format!("{}:*", profile.name()));
+        }
+        if !untried.is_empty() {
+            self.vacuous = self.seeds;
+            self.missed_faults.extend(untried.into_iter().map(|name| (name, self.seeds)));
         }
     }
 

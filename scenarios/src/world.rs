@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use host::{NodeId, Server, Span};
+use host::{Duration, NodeId, Server, Span};
 use models::resource::{Op, Resource};
 use models::script::Script;
 use models::{Locks, Nudge, redis};
@@ -15,6 +15,7 @@ use spec::{Note, Rules};
 
 use crate::cell::{self, Cell, DiskFault, NodeRef};
 use crate::contender::{Bench, Contender, built_in};
+use crate::draw;
 use crate::figure::Figure;
 use crate::kernel::{Kernel, Program};
 use crate::rules::rules;
@@ -31,10 +32,16 @@ pub(crate) struct World<'c> {
     scripts: Vec<Rc<Script>>,
     specs: Vec<NodeSpec>,
     links: Vec<(NodeId, NodeId, Span)>,
-    faults: Vec<Fault>,
+    faults: Vec<Planned<'c>>,
     cues: Vec<When>,
     pub(crate) rules: Rules,
     built: RefCell<Option<Sim<Locks>>>,
+}
+
+/// A fault of a cell, as far as it is known before there is a seed.
+enum Planned<'c> {
+    Placed(Fault),
+    Drawn(&'c cell::Fault),
 }
 
 /// The nodes of a world, by role.
@@ -108,7 +115,7 @@ impl<'c> World<'c> {
             scripts: cell.clients.iter().map(|client| Rc::new(client.script.clone())).collect(),
             specs: (0..nodes.names.len()).map(|index| spec(cell, &nodes, id(index))).collect(),
             links: links(cell, &nodes),
-            faults: cell.faults.iter().map(|fault| lowering.fault(fault)).collect(),
+            faults: cell.faults.iter().map(|fault| lowering.planned(fault)).collect(),
             cues: lowering.cues(cell),
             rules: rules(cell, contender, &nodes),
             nodes,
@@ -136,17 +143,23 @@ impl<'c> World<'c> {
     fn build(&self, seed: u64, recording: bool, more: &[Fault]) -> Sim<Locks> {
         let mut sim = Sim::new(seed, recording);
         let client = |script| self.contender.client(&self.bench, self.resource(), script);
-        self.build_on(&mut sim, more, client);
+        self.build_on(&mut sim, seed, more, client);
         sim
     }
 
     /// The same on whichever kernel, its clients using the cell's own lock.
-    pub(crate) fn build_anywhere<K: Kernel>(&self, kernel: &mut K) {
+    pub(crate) fn build_anywhere<K: Kernel>(&self, kernel: &mut K, seed: u64) {
         let client = |script| built_in(&self.cell.lock, &self.bench, self.resource(), script);
-        self.build_on(kernel, &[], client);
+        self.build_on(kernel, seed, &[], client);
     }
 
-    fn build_on<K: Kernel>(&self, kernel: &mut K, more: &[Fault], client: impl Fn(Rc<Script>) -> Program<K::Host>) {
+    fn build_on<K: Kernel>(
+        &self,
+        kernel: &mut K,
+        seed: u64,
+        more: &[Fault],
+        client: impl Fn(Rc<Script>) -> Program<K::Host>,
+    ) {
         let mut specs = self.specs.iter().cloned();
         let ttl_clock = self.cell.service.ttl_clock;
         for spec in specs.by_ref().take(self.nodes.servers) {
@@ -166,7 +179,14 @@ impl<'c> World<'c> {
         for (from, to, latency) in &self.links {
             kernel.latency(*from, *to, *latency);
         }
-        for fault in self.faults.iter().chain(more) {
+        let lowering = Lowering { nodes: &self.nodes };
+        for fault in &self.faults {
+            kernel.fault(match fault {
+                Planned::Placed(fault) => fault.clone(),
+                Planned::Drawn(fault) => lowering.drawn(fault, seed),
+            });
+        }
+        for fault in more {
             kernel.fault(fault.clone());
         }
         for cue in &self.cues {
@@ -208,6 +228,23 @@ struct Lowering<'n> {
 }
 
 impl Lowering<'_> {
+    fn planned<'c>(&self, fault: &'c cell::Fault) -> Planned<'c> {
+        if fault.is_drawn() { Planned::Drawn(fault) } else { Planned::Placed(self.fault(fault)) }
+    }
+
+    /// The fault as that seed has it. One that the seed does not have keeps its place, and never strikes.
+    fn drawn(&self, fault: &cell::Fault, seed: u64) -> Fault {
+        match draw::drawn(fault, seed) {
+            Some(fault) => self.fault(&fault),
+            None => Fault {
+                entity: Entity::WORLD,
+                what: What::Pause(Vec::new()),
+                when: When::Every { at: Duration::ZERO, every: Duration::ZERO, times: Some(0) },
+                lasts: Lasts::Instant,
+            },
+        }
+    }
+
     fn fault(&self, fault: &cell::Fault) -> Fault {
         Fault {
             entity: Entity::named(&format!("fault/{}", fault.name)),
@@ -263,6 +300,7 @@ impl Lowering<'_> {
     fn when(&self, when: &cell::When) -> When {
         match when {
             cell::When::At(at) => When::At(*at),
+            cell::When::Within { .. } => unreachable!("what is drawn is drawn before it is lowered"),
             cell::When::Every { at, every, times } => When::Every { at: *at, every: *every, times: *times },
             cell::When::Milestone(milestone) => self.milestone(milestone),
         }
@@ -312,6 +350,7 @@ impl Lowering<'_> {
         match node {
             NodeRef::Named(name) => Target::Node(self.nodes.named(name)),
             NodeRef::Holder => Target::Reacher,
+            NodeRef::Any(_) => unreachable!("what is drawn is drawn before it is lowered"),
         }
     }
 }

@@ -41,6 +41,8 @@ pub enum StreamPurpose {
     Workload = 3,
     /// What a fault draws: how long it lasts, by how much it delays.
     Fault = 4,
+    /// What is drawn of a plan before a run begins: when a fault strikes, whom, and whether at all.
+    Plan = 5,
 }
 
 /// One stream of random words.

@@ -51,7 +51,7 @@ fn fault(sink: &Sink, entry: &Entry, world: &World) -> Option<Fault> {
         let whats: Vec<_> = present.iter().map(|(kind, below)| what(sink, kind.name, below, world, roles)).collect();
         only?;
         let what = whats.into_iter().next()?;
-        Some(Fault { name: entry.key.clone(), what: what?, when: when?, lasts: lasts? })
+        Some(Fault { name: entry.key.clone(), what: what?, when: when?, lasts: lasts?, family: None })
     });
     fault.filter(|_| named)
 }

@@ -19,7 +19,7 @@
 //! | axes, cells, laying options over the file | [`parameter`], [`range`], [`axis`], [`matrix`](mod@matrix), [`merge`] |
 //! | one cell: its top level | [`top`], [`lock`], [`resource`](mod@resource), [`clients`], [`steps`] |
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
-//! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`] |
+//! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`], [`profile`] |
 //! | expectations and the twin rule | [`expect`], [`figures`], [`twin`] |
 //! | tools: keys, values, mistakes, what to say of unknown words | [`reader`], [`value`], [`error`], [`suggest`] |
 //!
@@ -40,6 +40,7 @@ mod merge;
 mod message;
 mod nodes;
 mod parameter;
+mod profile;
 mod range;
 mod reader;
 mod resource;

@@ -3,7 +3,7 @@
 //! * A client is its table's name, or `NAME-1` and so on with `count`; `NAME` alone then means all.
 //! * Servers are `redis-1` and so on; the resource is `resource`.
 //! * Groups: `clients`, `servers`. One role: `holder`, whoever reached the milestone of the fault's
-//!   `when`. A file may give one name or a list.
+//!   `when`. `any` is drawn for each seed. A file may give one name or a list.
 
 use models::lock::LockFacts;
 
@@ -18,8 +18,9 @@ pub(super) const RESOURCE: &str = "resource";
 const CLIENTS: &str = "clients";
 const SERVERS: &str = "servers";
 const HOLDER: &str = "holder";
+const ANY: &str = "any";
 /// Roles and groups of services that do not exist yet.
-const NOT_YET: [&str; 6] = ["replicas", "sentinels", "primary", "leader", "follower", "any"];
+const NOT_YET: [&str; 5] = ["replicas", "sentinels", "primary", "leader", "follower"];
 
 /// What a node is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +86,7 @@ impl Names {
             None => vec![table.to_owned()],
             Some(count) => (1..=count).map(|i| format!("{table}-{i}")).collect(),
         };
-        let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER];
+        let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER, ANY];
         let taken = |name: &str| {
             reserved.contains(&name)
                 || NOT_YET.contains(&name)
@@ -132,7 +133,7 @@ impl Names {
     /// What that node is; the holder is a client.
     pub(super) fn kind(&self, node: &NodeRef) -> Kind {
         match node {
-            NodeRef::Holder => Kind::Client,
+            NodeRef::Holder | NodeRef::Any(_) => Kind::Client,
             NodeRef::Named(name) => {
                 self.nodes.iter().find(|known| known.name == *name).map_or(Kind::Client, |known| known.kind)
             }
@@ -161,6 +162,15 @@ impl Names {
             all.extend(group);
         }
         Some(all)
+    }
+
+    /// Reads one name, a list, or `any`: one node of this cell, drawn for each seed.
+    pub(super) fn several_or_any(&self, sink: &Sink, node: &Node, roles: Roles) -> Option<Vec<NodeRef>> {
+        if node.as_text() != Some(ANY) {
+            return self.several(sink, node, roles);
+        }
+        let here = self.nodes.iter().filter(|node| !node.off).map(|node| node.name.clone());
+        (self.clients_known && self.servers_known).then(|| vec![NodeRef::Any(here.collect())])
     }
 
     /// Reads the name of exactly one node.
@@ -204,6 +214,10 @@ impl Names {
             // An empty group has its mistake elsewhere: no client, or a lock that could not be read.
             CLIENTS => return named(self.of_kind(Kind::Client)).filter(|group: &Vec<_>| !group.is_empty()),
             SERVERS => return named(self.of_kind(Kind::Server)).filter(|group: &Vec<_>| !group.is_empty()),
+            ANY => {
+                sink.error(node.site, "`any` is one node for faults of whole processes and machines, and stands alone");
+                return None;
+            }
             _ if NOT_YET.contains(&name) => return not_supported(sink, node.site, name),
             _ => {}
         }
@@ -269,5 +283,6 @@ fn shown(node: &NodeRef) -> &str {
     match node {
         NodeRef::Named(name) => name,
         NodeRef::Holder => HOLDER,
+        NodeRef::Any(_) => ANY,
     }
 }

@@ -9,10 +9,10 @@ use super::suggest::{nearest, no_such_name, no_such_word};
 use super::tree::{Site, Table};
 
 /// The keys of the top level that an option may set.
-pub(super) const PARAMETERS: [&str; 9] =
-    ["horizon", "ttl", "lock", "service", "network", "node", "resource", "client", "fault"];
+pub(super) const PARAMETERS: [&str; 10] =
+    ["profile", "horizon", "ttl", "lock", "service", "network", "node", "resource", "client", "fault"];
 /// The keys of the top level that nothing can use yet.
-pub(super) const NOT_YET: [&str; 2] = ["profile", "bounds"];
+pub(super) const NOT_YET: [&str; 1] = ["bounds"];
 /// The keys of the top level that belong to the file as a whole.
 const OF_THE_FILE: [&str; 7] = ["name", "title", "source", "note", "seeds", "matrix", "expect"];
 

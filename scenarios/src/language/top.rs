@@ -6,6 +6,7 @@
 //! | `seeds` | 100 |
 //! | `horizon`, `ttl` | `"60s"`, `"10s"` |
 //! | `network` | `client-server = "1ms"`, `client-resource = "2ms"`, `server-server = "1ms"`, `call-timeout = "1s"` |
+//! | `profile` | none; one gives `network` other defaults, and faults |
 //! | `resource` | `"open"` |
 //! | `service` | `redis = {}`, with the defaults of its switches |
 
@@ -23,6 +24,7 @@ use super::figures::{add, reach};
 use super::lock::{lock, ttl};
 use super::nodes::{Names, Roles};
 use super::parameter::NOT_YET;
+use super::profile;
 use super::reader::{Fields, fields as fields_of, list, table, wrong_type};
 use super::resource::{check_act, check_tokens, resource};
 use super::service::service;
@@ -32,6 +34,7 @@ use super::value::{integer, positive, ppm, signed, span, text};
 use super::when::{World, cues};
 use crate::cell::{Cell, Client, Network, NodeRef, NodeSettings, Resource};
 use crate::figure::FigureClaim;
+use crate::profile::Profile;
 
 /// What a file says of itself.
 pub(super) struct Header {
@@ -57,7 +60,8 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let supported = fields.not_yet(&NOT_YET);
         let horizon = fields.or("horizon", HORIZON, positive);
         let ttl = fields.or("ttl", Some(TTL), ttl);
-        let network = network(fields);
+        let profile = fields.maybe("profile", profile::profile);
+        let network = network(fields, profile.flatten());
         let resource = fields.or("resource", Resource::default(), resource);
         let guard = resource.as_ref().map(|resource| resource.guard);
         let lock = fields.need("lock", |sink, node| lock(sink, node, guard, ttl));
@@ -75,10 +79,11 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
             .and_then(|(lock, resource)| check_tokens(fields, lock, resource, &groups));
         let uses = groups.iter().flat_map(|group| group.names.iter().map(|name| (name.clone(), group.uses))).collect();
         let locks = locks(&groups);
-        let world = World { horizon, ttl, lock, resource, names, locks, uses };
+        let world = World { horizon, ttl, lock, service, resource, names, locks, uses };
         let nodes = node_settings(fields, &world);
         let cues = cues(sink, &world, &moments);
-        let faults = faults(fields, &world);
+        let mut faults = faults(fields, &world);
+        faults.extend(profile.flatten().iter().flat_map(|profile| profile::faults(*profile, &world)));
         let figures = figures(sink, claims, &world);
 
         supported?;
@@ -87,10 +92,11 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let cell = Cell {
             params: Vec::new(),
             lock: world.lock?,
-            service: service?,
+            service: world.service?,
             horizon: horizon?,
             ttl: ttl?,
             network: network?,
+            profile: profile?,
             nodes,
             resource: world.resource?,
             clients: groups.into_iter().map(members).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect(),
@@ -158,9 +164,9 @@ fn source(sink: &Sink, node: &Node) -> Option<Vec<String>> {
     sources
 }
 
-fn network(fields: &mut Fields<'_>) -> Option<Network> {
+fn network(fields: &mut Fields<'_>, profile: Option<Profile>) -> Option<Network> {
     let read = |fields: &mut Fields<'_>| {
-        let millis = |millis| Span::Fixed(Duration::from_millis(millis));
+        let millis = |millis| profile.map_or(Span::Fixed(Duration::from_millis(millis)), Profile::latency);
         let client_server = fields.or("client-server", millis(1), span);
         let client_resource = fields.or("client-resource", millis(2), span);
         let server_server = fields.or("server-server", millis(1), span);

@@ -108,13 +108,18 @@ pub(super) fn span(sink: &Sink, node: &Node) -> Option<Span> {
 }
 
 fn uniform(fields: &mut Fields<'_>) -> Option<Span> {
+    range(fields).map(|(from, to)| Span::Uniform { from, to })
+}
+
+/// Reads `from` and `to`.
+pub(super) fn range(fields: &mut Fields<'_>) -> Option<(Duration, Duration)> {
     let (from, to) = (fields.need("from", duration), fields.need("to", duration));
     let (from, to) = (from?, to?);
     if from > to {
         fields.sink.error(fields.site, format!("`from` ({}) is after `to` ({})", show(from), show(to)));
         return None;
     }
-    Some(Span::Uniform { from, to })
+    Some((from, to))
 }
 
 fn pareto(sink: &Sink, node: &Node) -> Option<Span> {

@@ -59,7 +59,7 @@ pub(super) const WHATS: [Kind; 19] = [
 /// Reads what is below the name of a kind.
 pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles: Roles) -> Option<What> {
     let node = &entry.node;
-    let nodes = || world.names.several(sink, node, roles);
+    let nodes = || world.names.several_or_any(sink, node, roles);
     match kind {
         "pause" => nodes().map(What::Pause),
         "machine-sleep" => nodes().map(What::MachineSleep),
@@ -153,7 +153,7 @@ fn throttle(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What
 fn step_clock(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
     let node = fields.need("node", |sink, node| {
         let nodes = world.names.several(sink, node, roles)?;
-        reads_wall_clock(sink, node.site, &nodes, world)?;
+        applies(sink, node.site, &nodes, |node| step_is_idle(node, world))?;
         Some(nodes)
     });
     let by = fields.need("by", |sink, node| {
@@ -170,35 +170,38 @@ fn step_clock(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<Wh
 fn clock_rate(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
     let node = fields.need("node", |sink, node| {
         let nodes = world.names.several(sink, node, roles)?;
-        for of in &nodes {
-            let why = match world.names.kind(of) {
-                NodeKind::Resource => "the resource reads no clock",
-                NodeKind::Server if world.ttl == Some(None) => {
-                    "nothing expires on this lock's servers: `ttl` is \"none\""
-                }
-                _ => continue,
-            };
-            sink.error(node.site, format!("this can never apply: {why}"));
-            return None;
-        }
+        applies(sink, node.site, &nodes, |node| timing_is_idle(node, world))?;
         Some(nodes)
     });
     let rate = fields.need("ppm", ppm);
     Some(What::ClockRate { node: node?, rate: rate? })
 }
 
-/// Whether anything on these nodes is counted on the wall clock.
-fn reads_wall_clock(sink: &Sink, site: Site, nodes: &[NodeRef], world: &World) -> Option<()> {
-    for node in nodes {
-        let why = match world.names.kind(node) {
-            // Every lock so far counts a client's lease on its monotonic clock.
-            NodeKind::Client => "a client counts its lease on its monotonic clock, which never steps",
-            NodeKind::Resource => "the resource reads no clock",
-            NodeKind::Server if world.ttl == Some(None) => "nothing expires on this lock's servers: `ttl` is \"none\"",
-            NodeKind::Server => continue,
-        };
+/// Whether none of these nodes is idle in that way.
+fn applies(sink: &Sink, site: Site, nodes: &[NodeRef], idle: impl Fn(&NodeRef) -> Option<&'static str>) -> Option<()> {
+    if let Some(why) = nodes.iter().find_map(idle) {
         sink.error(site, format!("this can never apply: {why}"));
         return None;
     }
     Some(())
+}
+
+/// Why nothing on this node is counted on the wall clock, if nothing is.
+pub(super) fn step_is_idle(node: &NodeRef, world: &World) -> Option<&'static str> {
+    match world.names.kind(node) {
+        // Every lock so far counts a client's lease on its monotonic clock.
+        NodeKind::Client => Some("a client counts its lease on its monotonic clock, which never steps"),
+        NodeKind::Resource | NodeKind::Server => timing_is_idle(node, world),
+    }
+}
+
+/// Why nothing on this node is counted on any clock, if nothing is.
+pub(super) fn timing_is_idle(node: &NodeRef, world: &World) -> Option<&'static str> {
+    match world.names.kind(node) {
+        NodeKind::Resource => Some("the resource reads no clock"),
+        NodeKind::Server if world.ttl == Some(None) => {
+            Some("nothing expires on this lock's servers: `ttl` is \"none\"")
+        }
+        NodeKind::Client | NodeKind::Server => None,
+    }
 }

@@ -1,6 +1,6 @@
 //! Moments and lengths: when a fault begins, how long it lasts, for what a script waits.
 //!
-//! * A fault begins `at` an instant (default `"0s"`), `when` a milestone is reached, or `every` so
+//! * A fault begins `at` an instant (default `"0s"`; `{ from, to }` is drawn for each seed), `when` a milestone is reached, or `every` so
 //!   often from `at` on, `times` times. At most one of them.
 //! * It lasts `for` a span, `until` an instant or a milestone, or to the end. An instant has no length,
 //!   and what happens `every` so often has a length of its own each time.
@@ -9,7 +9,7 @@
 //!   reaches.
 
 use host::{Cue, Duration, Point, Span};
-use models::lock::Lock;
+use models::lock::{Lock, RedisServer};
 use models::script::points;
 use spec::LockName;
 
@@ -19,7 +19,7 @@ use super::reader::{Fields, table, unknown_word, wrong_type};
 use super::steps::{Cues, Wanted};
 use super::tree::{Node, Site, Value};
 use super::uses::Uses;
-use super::value::{duration, positive, show, span, times};
+use super::value::{duration, positive, range, show, span, times};
 use crate::cell::{Lasts, Milestone, NodeRef, Resource, When};
 
 /// What the moments and the faults of a cell are checked against. What could not be read is `None`,
@@ -28,6 +28,7 @@ pub(super) struct World {
     pub(super) horizon: Option<Duration>,
     pub(super) ttl: Option<Option<Duration>>,
     pub(super) lock: Option<Lock>,
+    pub(super) service: Option<RedisServer>,
     pub(super) resource: Option<Resource>,
     pub(super) names: Names,
     /// The locks that clients ask for.
@@ -40,7 +41,7 @@ impl World {
     /// What that client's script can do; the holder may be any client.
     pub(super) fn uses(&self, node: &NodeRef) -> Uses {
         match node {
-            NodeRef::Holder => self.uses_of_all(),
+            NodeRef::Holder | NodeRef::Any(_) => self.uses_of_all(),
             NodeRef::Named(name) => {
                 self.uses.iter().find(|(client, _)| client == name).map_or(Uses::ANYTHING, |(_, uses)| *uses)
             }
@@ -71,8 +72,8 @@ pub(super) fn when(fields: &mut Fields<'_>, world: &World) -> Option<When> {
     let (at_entry, when_entry, every_entry) = (fields.get("at"), fields.get("when"), fields.get("every"));
     let times_entry = fields.get("times");
     let at = match at_entry {
-        Some(entry) => duration(sink, &entry.node).and_then(|at| in_time(sink, entry.node.site, at, world)),
-        None => Some(Duration::ZERO),
+        Some(entry) => at(sink, &entry.node, world),
+        None => Some(When::At(Duration::ZERO)),
     };
     let every = every_entry.map(|entry| positive(sink, &entry.node));
     let count = times_entry.map(|entry| times(sink, &entry.node));
@@ -91,10 +92,24 @@ pub(super) fn when(fields: &mut Fields<'_>, world: &World) -> Option<When> {
         (Some(milestone), _) => milestone.map(When::Milestone),
         (None, Some(every)) => {
             let times = count.map_or(Some(None), |count| count.map(Some));
-            Some(When::Every { at: at?, every: every?, times: times? })
+            let When::At(at) = at? else {
+                sink.error(fields.site, "what happens `every` so often begins `at` one instant, which is not drawn");
+                return None;
+            };
+            Some(When::Every { at, every: every?, times: times? })
         }
-        (None, None) => at.map(When::At),
+        (None, None) => at,
     }
+}
+
+/// Reads an instant, or a stretch from which one is drawn.
+fn at(sink: &Sink, node: &Node, world: &World) -> Option<When> {
+    let Value::Table(_) = node.value else {
+        return duration(sink, node).and_then(|at| in_time(sink, node.site, at, world)).map(When::At);
+    };
+    let (from, to) = table(sink, node, "an instant that is drawn", range)?;
+    in_time(sink, node.site, to, world)?;
+    Some(When::Within { from, to })
 }
 
 /// What a kind of fault says about its length.

@@ -48,7 +48,7 @@ fn nodes_that_are_not_there_are_refused() {
     refuse(&with("pause = [\"A\", «\"clients\"»]"), "`A` is named twice");
     refuse(&with("pause = [«1»]"), "a node is named by a string, not an integer");
     refuse(&with("pause = «1»"), "nodes are a name or a list of names, not an integer");
-    for role in ["primary", "leader", "follower", "any", "replicas", "sentinels"] {
+    for role in ["primary", "leader", "follower", "replicas", "sentinels"] {
         refuse(&with(&format!("pause = «{role:?}»")), &format!("`{role}` is not supported yet"));
     }
 }
@@ -87,6 +87,37 @@ fn the_holder_is_whoever_reaches_the_milestone() {
     refuse(
         &with("pause = «\"holder\"»\nat = \"1s\""),
         "`holder` is whoever reaches a milestone, and no `when` names one here",
+    );
+}
+
+#[test]
+fn any_is_one_node_that_is_drawn() {
+    let any = NodeRef::Any(["redis-1", "resource", "A", "B"].map(str::to_owned).to_vec());
+    let drawn = fault("kill = \"any\"\nfor = \"1s\"");
+    assert!(drawn.is_drawn());
+    assert_eq!(drawn.what, What::Kill(vec![any]));
+    let alone = "`any` is one node for faults of whole processes and machines, and stands alone";
+    refuse(&with("kill = [\"A\", «\"any\"»]"), alone);
+    refuse(&with("step-clock = { node = «\"any\"», by = \"1s\" }"), alone);
+    refuse(&with("cut = { between = [«\"any\"», \"redis-1\"] }"), alone);
+    assert!(!fault("kill = \"A\"").is_drawn());
+}
+
+#[test]
+fn an_instant_may_be_drawn() {
+    let drawn = fault("pause = \"A\"\nat = { from = \"1s\", to = \"3s\" }\nfor = \"1s\"");
+    assert_eq!(drawn.when, When::Within { from: seconds(1), to: seconds(3) });
+    assert!(drawn.is_drawn());
+    refuse(
+        &with("pause = \"A\"\nat = { from = \"1s\", to = «\"60s\"» }\nfor = \"1s\"")
+            .replace("«\"60s\"»", "\"60s\"")
+            .replace("at = {", "at = «{")
+            .replace("60s\" }", "60s\" }»"),
+        "this never happens: the run ends at 60s",
+    );
+    refuse(
+        &with("pause = \"A\"\nat = «{ from = \"3s\", to = \"1s\" }»\nfor = \"1s\""),
+        "`from` (3s) is after `to` (1s)",
     );
 }
 

@@ -5,6 +5,7 @@ use models::guard::Guard;
 use models::lock::{LateGrant, Lock, RedisLock, Renew, TokenSource};
 
 use super::*;
+use crate::cell::{Fault, Profile};
 
 fn redis(cell: &Cell) -> &RedisLock {
     let Lock::Redis(redis) = &cell.lock else { panic!("{:?}", cell.lock) };
@@ -61,8 +62,24 @@ fn an_unknown_key_of_the_top_level_is_refused() {
 }
 
 #[test]
+fn a_profile_gives_other_defaults_and_faults_of_its_own() {
+    let lan = cell(&top("lock = \"redis\"\nprofile = \"lan\"\nnetwork = { client-server = \"3ms\" }"));
+    assert_eq!(lan.profile, Some(Profile::Lan));
+    let own = Span::Fixed(Duration::from_millis(3));
+    assert_eq!((lan.network.client_server, lan.network.client_resource), (own, Profile::Lan.latency()));
+    let names: Vec<_> = lan.faults.iter().map(|fault| fault.name.as_str()).collect();
+    assert_eq!(names, ["lan:young-collection", "lan:drift-fast", "lan:drift-slow"]);
+    assert!(lan.faults.iter().all(Fault::is_drawn));
+    let plain = cell(&top("lock = \"redis\""));
+    assert_eq!((plain.profile, plain.faults.len()), (None, 0));
+    refuse(
+        &top("lock = \"redis\"\nprofile = «\"wan\"»"),
+        "unknown word `wan`: the profile is one of `calm`, `lan`, `cloud`, `hostile`",
+    );
+}
+
+#[test]
 fn what_nothing_can_use_yet_is_refused_and_not_ignored() {
-    refuse(&top("lock = \"redis\"\n«profile» = \"lan\""), "`profile` is not supported yet");
     refuse(&top("lock = \"redis\"\n«bounds» = {}"), "`bounds` is not supported yet");
     for lock in ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres"] {
         refuse(&top(&format!("lock = «{lock:?}»")), &format!("`{lock}` is not supported yet"));
