@@ -93,7 +93,8 @@ impl<'c> Player<'c> {
         self.run(seed, true, &[])
     }
 
-    /// Builds the cell's world, with what this seed draws of its plan, on a kernel that may be another than ours; its clients use the cell's own lock.
+    /// Builds the cell's world, with what this seed draws of its plan, on a kernel that may be another than
+    /// ours; its clients use the cell's own lock.
     pub fn build_on<K: Kernel>(&self, kernel: &mut K, seed: u64) {
         self.world.build_anywhere(kernel, seed);
     }

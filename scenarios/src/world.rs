@@ -130,10 +130,11 @@ impl<'c> World<'c> {
 
     /// Plays the world with one seed, and with faults beside those of its cell.
     pub(crate) fn play(&self, seed: u64, recording: bool, more: &[Fault], bounds: Bounds) -> Outcome<Note> {
-        if !more.is_empty() {
+        let is_drawn = |fault: &Planned<'_>| matches!(fault, Planned::Drawn(_));
+        if !more.is_empty() || self.faults.iter().any(is_drawn) {
             return self.build(seed, recording, more).run(bounds);
         }
-        // Built once, and played over and over: building takes as long as a fifth of a short run.
+        // What no seed changes is built once, and played over and over: building takes as long as a fifth of a short run.
         let mut built = self.built.borrow_mut();
         let sim = built.get_or_insert_with(|| self.build(seed, recording, &[]));
         sim.reset(seed, recording);

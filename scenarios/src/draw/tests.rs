@@ -114,7 +114,7 @@ fn a_profile_of_which_nothing_lands_was_not_tried() {
     let calm = "lock = \"redis\"\nprofile = \"calm\"\n[client.A]\n";
     assert_eq!(standing(calm, 20).0, Standing::AsExpected);
     let busy = "lock = \"redis\"\nprofile = \"lan\"\n[client.A]\nrounds = \"forever\"\n";
-    assert_eq!(standing(busy, 20).0, Standing::AsExpected);
+    assert_eq!(standing(busy, 20), (Standing::AsExpected, vec![]));
 }
 
 #[test]
@@ -127,4 +127,16 @@ fn a_seed_without_its_drawn_fault_is_no_vacuous_run() {
         assert!(run.landed.contains(&false));
         assert!(run.judgement.verdicts.values().all(|verdict| !matches!(verdict, spec::Verdict::Vacuous(_))));
     }
+}
+
+#[test]
+fn one_player_plays_each_seed_with_a_plan_of_its_own() {
+    let cell = cell(&format!("lock = \"redis\"\n{HOSTILE}"));
+    let contender = Contender::built_in(&cell.lock);
+    let player = Player::new(&cell, &contender);
+    let hashes: Vec<_> = (0..5).map(|seed| player.play(seed).hash).collect();
+    let alone: Vec<_> = (0..5).map(|seed| Player::new(&cell, &contender).play(seed).hash).collect();
+    assert_eq!(hashes, alone);
+    let strikes: BTreeSet<_> = (0..5).map(|seed| player.play(seed).strikes.len()).collect();
+    assert!(strikes.len() > 1, "{strikes:?}");
 }
