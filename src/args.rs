@@ -58,12 +58,15 @@ pub(crate) struct ScenarioArgs {
     /// Only these locks
     #[arg(long = "lock", value_name = "LOCK", value_delimiter = ',')]
     pub(crate) locks: Vec<String>,
-    /// Only cells with this option of an axis of the matrix
+    /// Only cells with this option of an axis of the matrix, or with one of these, if given again
     #[arg(long = "cell", value_name = "AXIS=OPTION", value_parser = parse_cell)]
     pub(crate) cells: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Where traces go
+    /// Of which cells to write a trace: of those in which something is broken, of all, of none
+    #[arg(long, value_name = "WHEN", default_value = "broken")]
+    pub(crate) trace: TraceWhen,
+    /// Where traces go; older ones of the same cells are taken away
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub(crate) out: PathBuf,
     /// For a person, or for a program
@@ -135,6 +138,13 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum Format {
     Text,
     Json,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TraceWhen {
+    Broken,
+    Always,
+    Never,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use models::recipe::Recipe;
 use models::resource::Op;
 use scenarios::catalogue::{self, UnknownScenario};
 use scenarios::language::{LoadErrors, load};
-use scenarios::{Bench, Cell, Contender, LabHost, Player, Progress, Scenario, Tally, sweep};
+use scenarios::{Bench, Cell, Contender, LabHost, Player, Progress, Scenario, Tally, play};
 use spec::Property;
 
 /// A scenario, about to be played.
@@ -106,17 +106,21 @@ impl Trial {
     /// Plays it, and says how each cell came out.
     #[must_use]
     pub fn run(self) -> TrialVerdict {
-        let seeds = self.seeds.unwrap_or(0..self.scenario.seeds);
-        let progress = Progress::default();
-        let play = |cell: Cell| {
-            let mut contender = self.own.clone().unwrap_or_else(|| Contender::built_in(&cell.lock));
-            if let Some(check) = self.check.clone() {
-                contender = contender.with_check(move |op, seen| check(op, seen));
+        let seeds = self.seeds.clone().unwrap_or(0..self.scenario.seeds);
+        let contender = |cell: &Cell| {
+            let contender = self.own.clone().unwrap_or_else(|| Contender::built_in(&cell.lock));
+            match self.check.clone() {
+                Some(check) => contender.with_check(move |op, seen| check(op, seen)),
+                None => contender,
             }
-            let tally = sweep(&cell, &contender, seeds.clone(), &progress).expect("nobody stops it");
-            CellVerdict { cell, contender, tally }
         };
-        TrialVerdict { cells: self.scenario.cells.into_iter().map(play).collect() }
+        let scenario = &self.scenario;
+        let played = play(scenario, &scenario.all_cells(), contender, &seeds, &Progress::default());
+        let verdict = |(index, tally): (usize, Tally)| {
+            let cell = scenario.cells[index].clone();
+            CellVerdict { contender: contender(&cell), cell, tally }
+        };
+        TrialVerdict { cells: played.cells.into_iter().map(verdict).collect() }
     }
 }
 

@@ -206,7 +206,8 @@ fn list_and_show_and_schema() {
     assert!(list.contains("gc-pause") && list.contains("write-delayed"), "{list}");
     let json: serde_json::Value =
         serde_json::from_str(&out(&desk.fencepost(&["list", "--format", "json"]))).expect("it is JSON");
-    assert_eq!(json[0]["name"], "gc-pause");
+    let names: Vec<_> = json.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
+    assert!(names.contains(&"gc-pause") && names.is_sorted(), "{names:?}");
     let shown = out(&desk.fencepost(&["show", "gc-pause"]));
     desk.write("mine.toml", &shown);
     assert_eq!(code(&desk.fencepost(&["scenario", "mine.toml", "--seeds", "3"])), 0, "a shown file can be played");
@@ -317,6 +318,67 @@ fn a_number_that_is_not_as_expected_is_told_with_the_seed_that_shows_it() {
     assert!(out(&output).contains("  • redis: measure.messages.total: 32, expected 31\n"), "{}", out(&output));
     assert!(out(&output).contains("  • redis: measure.messages.each: 8, expected 8\n"), "{}", out(&output));
     assert!(out(&output).contains("reproduce: fencepost scenario mine.toml --lock redis --seeds 0..4\n"));
+}
+
+#[test]
+fn options_of_one_axis_add_up_and_axes_narrow_down() {
+    let desk = Desk::new();
+    let cells = |cells: &[&str]| {
+        let options: Vec<&str> = cells.iter().flat_map(|cell| ["--cell", cell]).collect();
+        let output =
+            desk.fencepost(&[&["scenario", "write-delayed", "--seeds", "1", "--format", "json"], &*options].concat());
+        let json: serde_json::Value = serde_json::from_str(&out(&output)).expect("it is JSON");
+        json["cells"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(cells(&[]), 12);
+    assert_eq!(cells(&["holder=checked"]), 4);
+    assert_eq!(cells(&["holder=checked", "holder=margin"]), 8);
+    assert_eq!(cells(&["holder=checked", "holder=margin", "resource=open"]), 4);
+}
+
+#[test]
+fn traces_are_of_the_last_time_that_a_cell_was_played() {
+    let desk = Desk::new();
+    let play = |seeds: &str, more: &[&str]| {
+        let output = desk.fencepost(&[&["scenario", "gc-pause", "--seeds", seeds], more].concat());
+        assert!(matches!(code(&output), 0 | 1), "{}", err(&output));
+        let folder = fs::read_dir(desk.path("out/gc-pause")).map(|entries| {
+            entries.map(|entry| entry.expect("it can be read").file_name().into_string().expect("it is text")).collect()
+        });
+        let mut names: Vec<String> = folder.unwrap_or_default();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(play("2", &["--trace", "never"]), [""; 0]);
+    assert_eq!(play("2", &[]), ["redis-fence_rw-0.jsonl", "redis-open-0.jsonl"]);
+    desk.write("out/gc-pause/redis-open-mine.jsonl", "not ours");
+    let kept = ["redis-fence_rw-0.jsonl", "redis-open-5.jsonl", "redis-open-mine.jsonl"];
+    assert_eq!(play("5..7", &["--cell", "resource=open"]), kept, "the other cell was not played");
+    let gone = ["redis-open-mine.jsonl"];
+    assert_eq!(play("2", &["--set", "fault.gc.for=5s"]), gone, "nothing is broken any more");
+    let all = ["redis-fence_rw-0.jsonl", "redis-open-0.jsonl", "redis-open-mine.jsonl"];
+    assert_eq!(play("2", &["--set", "fault.gc.for=5s", "--trace", "always"]), all);
+    let replay = desk.fencepost(&["replay", "out/gc-pause/redis-open-0.jsonl"]);
+    assert_eq!(code(&replay), 0, "{}", err(&replay));
+}
+
+#[test]
+fn a_searched_axis_is_told_with_its_frontier_and_one_of_its_cells_can_be_played_alone() {
+    let desk = Desk::new();
+    let output = desk.fencepost(&["scenario", "drift-allowance", "--seeds", "3"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(out(&output).contains("grant-margin turns between 103"), "{}", out(&output));
+    let cell = ["scenario", "drift-allowance", "--cell", "node.redis-1.rate-ppm=10350", "--format", "json"];
+    let json: serde_json::Value = serde_json::from_str(&out(&desk.fencepost(&cell))).expect("it is JSON");
+    assert_eq!(json["cells"][0]["params"]["node.redis-1.rate-ppm"], "10350");
+    assert_eq!(json["frontiers"].as_array().map(Vec::len), Some(0));
+    let off = desk.fencepost(&["scenario", "drift-allowance", "--seeds", "3", "--set", "ttl=30s"]);
+    assert_eq!(code(&off), 0, "10,169 lies within 200 of 10,305: {}", out(&off));
+    let off = desk.fencepost(&["scenario", "drift-allowance", "--seeds", "3", "--set", "ttl=1s"]);
+    assert_eq!(code(&off), 1, "{}", out(&off));
+    assert!(
+        out(&off).contains("reproduce: fencepost scenario drift-allowance --lock redis --set ttl=1s --seeds 0..3\n")
+    );
 }
 
 #[test]

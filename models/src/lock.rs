@@ -146,6 +146,16 @@ impl Lock {
         }
     }
 
+    /// The slice of a lease that is set aside for clocks that do not agree: the promise is shorter by that.
+    #[must_use]
+    pub fn drift_allowance(&self, ttl: Duration) -> Duration {
+        match self {
+            Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
+            // It has no lease.
+            Self::None => Duration::ZERO,
+        }
+    }
+
     /// By how much a lock server's clock may run faster than a holder's before the lease's allowance
     /// for drift is used up: `1/(1 - drift/TTL) - 1`, rounded down.
     ///
@@ -153,11 +163,7 @@ impl Lock {
     #[must_use]
     pub fn rate_allowance(&self, ttl: Duration) -> Ppm {
         const MOST: Ppm = Ppm::new(1_000_000);
-        let drift = match self {
-            Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
-            // It has no lease.
-            Self::None => Duration::ZERO,
-        };
+        let drift = self.drift_allowance(ttl);
         let Some(promised) = ttl.checked_sub(drift).map(nanos).filter(|promised| *promised > 0) else { return MOST };
         // 1/(1 - drift/TTL) - 1 = drift/(TTL - drift).
         let ppm = u128::from(nanos(drift)) * u128::from(Ppm::WHOLE) / u128::from(promised);

@@ -8,6 +8,7 @@
 //! | [`result`] | a sweep as one JSON object | programs |
 //! | [`check`] | many sweeps together | both |
 //! | [`figure`] | what is expected to be some number, and what it came to | both |
+//! | [`frontier`] | where something turns along an axis | both |
 //! | [`table`] | a sweep as a table | people |
 //! | [`trace`] | a run as JSON Lines | replay, and other tools |
 //! | [`mod@story`] | a violation in a few sentences | people |
@@ -22,6 +23,7 @@
 pub mod check;
 mod facts;
 pub mod figure;
+pub mod frontier;
 pub mod result;
 pub mod run;
 pub mod schema;
@@ -34,6 +36,7 @@ pub mod trace;
 mod words;
 
 pub use figure::FigureReport;
+pub use frontier::{FrontierReport, FrontierWanted};
 pub use result::{CellReport, PropertyReport, Spread, Standing, SweepReport, to_json};
 pub use run::{JudgedRun, StruckFault};
 pub use schema::{check_schema, result_schema, trace_schema};

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::FigureReport;
+use crate::frontier::FrontierReport;
 
 /// The name of the format.
 pub const SCHEMA: &str = "fencepost.result/1";
@@ -24,8 +25,11 @@ pub struct SweepReport {
     pub scenario: String,
     /// Whether every cell came out as expected.
     pub as_expected: bool,
-    /// One for each lock and each combination of the matrix's options, in the order of the matrix.
+    /// One for each lock and each combination of the matrix's options, in the order of the matrix; of an
+    /// axis that was searched, only those that were played.
     pub cells: Vec<CellReport>,
+    /// Where what was searched for turns, on each line along that axis.
+    pub frontiers: Vec<FrontierReport>,
 }
 
 /// One cell: one lock and one option on each axis, over many seeds.
@@ -96,7 +100,8 @@ impl SweepReport {
     /// How the scenario came out: as the gravest of its cells.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        self.cells.iter().map(|cell| cell.standing).max().unwrap_or(Standing::AsExpected)
+        let off = self.frontiers.iter().any(|frontier| !frontier.as_expected).then_some(Standing::Differs);
+        self.cells.iter().map(|cell| cell.standing).chain(off).max().unwrap_or(Standing::AsExpected)
     }
 }
 

@@ -17,6 +17,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::figure;
+use crate::frontier;
 use crate::result::{CellReport, PropertyReport, SweepReport};
 use crate::words::counted;
 
@@ -38,7 +39,8 @@ pub fn table(report: &SweepReport, width: usize) -> String {
 /// nothing was tried or decided.
 #[must_use]
 pub fn notes(report: &SweepReport) -> Vec<String> {
-    report.cells.iter().flat_map(notes_of).collect()
+    let frontiers = report.frontiers.iter().filter(|frontier| !frontier.as_expected).map(frontier::sentence);
+    report.cells.iter().flat_map(notes_of).chain(frontiers).collect()
 }
 
 /// The same of one cell.
@@ -76,7 +78,8 @@ pub fn figures(report: &SweepReport) -> Vec<String> {
         let as_expected = figure::as_expected(&cell.figures).into_iter();
         as_expected.map(move |figure| format!("{place}: {figure}")).collect::<Vec<_>>()
     };
-    report.cells.iter().flat_map(of_cell).collect()
+    let frontiers = report.frontiers.iter().filter(|frontier| frontier.as_expected).map(frontier::sentence);
+    report.cells.iter().flat_map(of_cell).chain(frontiers).collect()
 }
 
 /// Which cell it is: `redis, open`.

@@ -263,6 +263,7 @@ pub(crate) fn gc_pause() -> SweepReport {
         scenario: "gc-pause".to_owned(),
         as_expected: true,
         cells,
+        frontiers: Vec::new(),
     }
 }
 

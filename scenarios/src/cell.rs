@@ -14,6 +14,7 @@ pub use sim::{Direction, Held};
 use spec::{Assumption, ObjectName, Property};
 
 use crate::figure::FigureClaim;
+use crate::frontier::{Bisection, Criterion, FrontierClaim};
 pub use crate::profile::{Family, Profile};
 
 /// A scenario file, read and checked.
@@ -44,6 +45,27 @@ pub struct Axis {
     pub name: String,
     /// The labels of its options, in the file's order.
     pub options: Vec<String>,
+    /// If it is a range that is searched: for what.
+    pub bisection: Option<Bisection>,
+}
+
+impl Scenario {
+    /// The axis that is searched, if one is: how far apart its neighbours lie among the cells, and for what.
+    #[must_use]
+    pub fn bisected(&self) -> Option<(usize, &Bisection)> {
+        let mut stride = 1;
+        self.axes.iter().rev().find_map(|axis| {
+            let own = stride;
+            stride *= axis.options.len();
+            axis.bisection.as_ref().map(|bisection| (own, bisection))
+        })
+    }
+
+    /// The indices of all cells.
+    #[must_use]
+    pub fn all_cells(&self) -> Vec<usize> {
+        (0..self.cells.len()).collect()
+    }
 }
 
 /// One combination: a whole world.
@@ -77,6 +99,10 @@ pub struct Cell {
     pub expectations: BTreeMap<Property, Expectation>,
     /// What must be some number.
     pub figures: Vec<FigureClaim>,
+    /// What turns along the bisected axis, if there is one.
+    pub criterion: Option<Criterion>,
+    /// What is expected of the frontier on the cell's line along it.
+    pub frontier: Option<FrontierClaim>,
     /// The assumptions that must be broken, if an entry says.
     pub outside: Option<Vec<Assumption>>,
 }

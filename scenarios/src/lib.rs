@@ -12,6 +12,8 @@
 //! | `world` | from a cell to a simulated world |
 //! | [`run`] | one run: played, judged, checked for faults that never landed |
 //! | [`figure`] | what may be expected to be some number |
+//! | [`frontier`] | where something turns along an axis, and what arithmetic says of it |
+//! | [`mod@play`] | a scenario over its cells |
 //! | [`sweep`](mod@sweep) | a cell over many seeds, in parallel |
 //! | [`tally`] | what a cell's runs add up to, held against what it expects |
 //! | [`report`] | what the reports are written from |
@@ -25,9 +27,11 @@ pub mod contender;
 mod draw;
 mod fencing;
 pub mod figure;
+pub mod frontier;
 pub mod kernel;
 mod landed;
 pub mod language;
+pub mod play;
 pub mod profile;
 pub mod report;
 mod rules;
@@ -39,6 +43,7 @@ mod world;
 pub use cell::{Cell, Expected, Scenario};
 pub use contender::{Bench, Contender, LabHost};
 pub use kernel::{Kernel, LocksHost};
+pub use play::{Played, most_cells, play};
 pub use run::{Player, Run};
 pub use sweep::{Progress, sweep, tally};
 pub use tally::{Standing, Tally};

@@ -3,29 +3,62 @@
 use std::ops::Range;
 
 use host::NodeId;
+use indexmap::IndexMap;
 use reports::figure::Seen;
 use reports::trace::{TraceEvent, TraceFooter, TraceHeader, attempt_label};
-use reports::{CellReport, FigureReport, PropertyReport, Spread, StruckFault, SweepReport, hex};
+use reports::{
+    CellReport, FigureReport, FrontierReport, FrontierWanted, PropertyReport, Spread, StruckFault, SweepReport, hex,
+};
 use spec::Property;
 
 use crate::cell::{Cell, Scenario};
 use crate::figure::{Figure, Wanted};
+use crate::frontier::{Frontier, FrontierClaim};
+use crate::play::Played;
 use crate::run::{Player, Run};
 use crate::tally::{FigureTally, Overlaps, PropertyTally, Standing, Tally, wilson};
 
 /// The version of the engine: with scenario and seed it makes a run.
 pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
 
-/// A scenario's sweep, cell by cell as they were played.
+/// What came out of a scenario: the cells as they were played, and the frontiers.
 #[must_use]
-pub fn sweep_report(scenario: &Scenario, cells: Vec<CellReport>) -> SweepReport {
+pub fn sweep_report(scenario: &Scenario, cells: Vec<CellReport>, played: &Played) -> SweepReport {
+    let frontiers: Vec<_> = played.frontiers.iter().filter_map(|found| frontier(scenario, found)).collect();
+    let as_expected = |cell: &CellReport| cell.as_expected;
     SweepReport {
         schema: reports::result::SCHEMA.to_owned(),
         engine: ENGINE.to_owned(),
         scenario: scenario.name.clone(),
-        as_expected: cells.iter().all(|cell| cell.as_expected),
+        // What was not played cannot have come out as expected.
+        as_expected: played.is_complete
+            && cells.iter().all(as_expected)
+            && frontiers.iter().all(|frontier| frontier.as_expected),
         cells,
+        frontiers,
     }
+}
+
+fn frontier(scenario: &Scenario, found: &Frontier) -> Option<FrontierReport> {
+    let (axis, bisection) = scenario.axes.iter().find_map(|axis| axis.bisection.as_ref().map(|own| (axis, own)))?;
+    let cell = &scenario.cells[found.line];
+    let others = cell.params.iter().filter(|(name, _)| *name != axis.name);
+    let wanted = |claim: &FrontierClaim| FrontierWanted {
+        is: claim.is,
+        within: claim.within,
+        closed_form: claim.closed_form.map(|(form, _)| form.name().to_owned()),
+        closed_form_value: claim.closed_form.map(|(_, value)| value),
+    };
+    Some(FrontierReport {
+        axis: axis.name.clone(),
+        lock: cell.lock.facts().name.to_owned(),
+        params: others.cloned().collect(),
+        criterion: bisection.criterion.name().to_owned(),
+        unit: bisection.unit.name().to_owned(),
+        between: found.between.map(|(below, above)| [below, above]),
+        expected: cell.frontier.as_ref().map(wanted),
+        as_expected: found.as_expected,
+    })
 }
 
 /// One cell of a sweep.
@@ -157,21 +190,39 @@ pub fn struck_faults<'a>(cell: &'a Cell, player: &Player<'_>, run: &Run) -> Vec<
 /// The name of a trace's file: `redis-open-0.jsonl`.
 #[must_use]
 pub fn trace_file_name(cell: &Cell, lock: &str, seed: u64) -> String {
+    format!("{}-{seed}.jsonl", trace_file_stem(cell, lock))
+}
+
+/// Whether a file of that name is a trace of that cell, of whichever seed.
+#[must_use]
+pub fn is_trace_of(cell: &Cell, lock: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(&trace_file_stem(cell, lock)).and_then(|rest| rest.strip_prefix('-'));
+    let seed = rest.and_then(|rest| rest.strip_suffix(".jsonl"));
+    seed.is_some_and(|seed| !seed.is_empty() && seed.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn trace_file_stem(cell: &Cell, lock: &str) -> String {
     let mut name = lock.to_owned();
     for (_, option) in &cell.params {
         name.push('-');
         name.push_str(option);
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    format!("{name}-{seed}.jsonl")
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
-/// The command that plays some seeds of a cell again. `scenario` is what the user called it.
+/// The command that plays some seeds of a cell again, or of a line of cells. `scenario` is what the user
+/// called it.
 #[must_use]
-pub fn reproduce(scenario: &str, cell: &CellReport, set: &[String], seeds: &Range<u64>) -> String {
-    let mut line = format!("fencepost scenario {} --lock {}", quoted(scenario), quoted(&cell.lock));
-    for (axis, option) in &cell.params {
+pub fn reproduce(
+    scenario: &str,
+    lock: &str,
+    params: &IndexMap<String, String>,
+    set: &[String],
+    seeds: &Range<u64>,
+) -> String {
+    let mut line = format!("fencepost scenario {} --lock {}", quoted(scenario), quoted(lock));
+    for (axis, option) in params {
         line.push_str(&format!(" --cell {}", quoted(&format!("{axis}={option}"))));
     }
     for set in set {

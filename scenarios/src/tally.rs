@@ -43,6 +43,8 @@ pub struct Tally {
     pub assumptions_broken: BTreeMap<Assumption, u64>,
     /// What is expected to be some number, in the order of the cell's claims.
     pub figures: Vec<FigureTally>,
+    /// In how many seeds what is searched for along a bisected axis was so.
+    pub beyond: u64,
     /// How many events there were in all.
     pub events: u64,
     /// A fold of all trace hashes, in the order of the seeds.
@@ -149,6 +151,8 @@ pub(crate) struct Kept {
     outside: Vec<(Property, Vec<Assumption>)>,
     /// For each of the cell's figures.
     values: Vec<Option<i64>>,
+    /// Whether what is searched for is so.
+    beyond: bool,
     events: u64,
     pub(crate) hash: u64,
 }
@@ -184,6 +188,7 @@ impl Kept {
             belief_overlap: judgement.measures.belief_overlap,
             outside: judgement.outside.iter().map(|(property, needs)| (*property, needs.clone())).collect(),
             values: cell.figures.iter().map(value).collect(),
+            beyond: cell.criterion.is_some_and(|criterion| criterion.is_met(judgement, run.counted)),
             events: run.events,
             hash: run.hash,
         }
@@ -207,6 +212,7 @@ impl Tally {
             belief_overlap: Overlaps::default(),
             assumptions_broken: BTreeMap::new(),
             figures: cell.figures.iter().map(FigureTally::new).collect(),
+            beyond: 0,
             events: 0,
             hash: 0,
             differences: Vec::new(),
@@ -247,6 +253,7 @@ impl Tally {
         for (figure, value) in self.figures.iter_mut().zip(&run.values) {
             figure.series.add(&figure.claim, seed, *value);
         }
+        self.beyond += u64::from(run.beyond);
         self.events += run.events;
     }
 

@@ -8,7 +8,7 @@ use reports::SweepReport;
 use reports::check::{self, CheckReport};
 use scenarios::language::load;
 use scenarios::report::{ENGINE, cell_report, sweep_report};
-use scenarios::{Cell, Contender, Progress, Scenario, catalogue, sweep};
+use scenarios::{Cell, Contender, Progress, Scenario, Tally, catalogue, most_cells, play};
 
 use super::{Failure, differences, exit_of, pool, read};
 use crate::args::{CheckArgs, Format};
@@ -30,12 +30,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let progress = Arc::new(Progress::default());
     interrupt::stops(&progress);
     let pool = pool(args.threads)?;
-    let runs = selected.iter().map(|one| (one.seeds.end - one.seeds.start) * one.scenario.cells.len() as u64).sum();
+    let runs_of = |one: &Selected| {
+        (one.seeds.end - one.seeds.start).saturating_mul(most_cells(&one.scenario, &one.scenario.all_cells()))
+    };
+    let runs = selected.iter().map(runs_of).sum();
     let mut reports: Vec<SweepReport> = Vec::new();
     let mut told = Ok(());
     let work = |reporter: &progress::Reporter<SweepReport>| {
         for one in &selected {
-            let Some(report) = play(one, &progress) else { break };
+            let Some(report) = play_one(one, &progress) else { break };
             reporter.report(report);
         }
     };
@@ -69,15 +72,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(exit_of(report.scenarios.iter().map(SweepReport::standing)))
 }
 
-/// Plays every cell of a scenario. `None`: it was stopped.
-fn play(one: &Selected, progress: &Progress) -> Option<SweepReport> {
-    let cell = |cell: &Cell| {
-        let contender = Contender::built_in(&cell.lock);
-        let tally = sweep(cell, &contender, one.seeds.clone(), progress)?;
-        Some(cell_report(cell, contender.name(), &tally, None))
+/// Plays a scenario. `None`: it was stopped.
+fn play_one(one: &Selected, progress: &Progress) -> Option<SweepReport> {
+    let contender = |cell: &Cell| Contender::built_in(&cell.lock);
+    let played = play(&one.scenario, &one.scenario.all_cells(), contender, &one.seeds, progress);
+    let report = |(index, tally): (&usize, &Tally)| {
+        let cell = &one.scenario.cells[*index];
+        cell_report(cell, cell.lock.facts().name, tally, None)
     };
-    let cells = one.scenario.cells.iter().map(cell).collect::<Option<_>>()?;
-    Some(sweep_report(&one.scenario, cells))
+    played.is_complete.then(|| sweep_report(&one.scenario, played.cells.iter().map(report).collect(), &played))
 }
 
 fn tell(one: &Selected, report: &SweepReport, width: usize) -> Result<(), Failure> {

@@ -6,8 +6,10 @@ pub(crate) mod list;
 pub(crate) mod replay;
 pub(crate) mod scenario;
 pub(crate) mod schema;
+mod selection;
 pub(crate) mod show;
 mod telling;
+mod traces;
 pub(crate) mod verify;
 
 use std::io;
@@ -102,7 +104,11 @@ fn differences(scenario: &str, set: &[String], report: &SweepReport, seeds: &Ran
         text += &points(&reports::table::notes_of(cell));
         let seeds = telling_seeds(cell, seeds);
         // Commands are not broken to lines: they are there to be copied.
-        text += &format!("    reproduce: {}\n", reproduce(scenario, cell, set, &seeds));
+        text += &format!("    reproduce: {}\n", reproduce(scenario, &cell.lock, &cell.params, set, &seeds));
+    }
+    for frontier in report.frontiers.iter().filter(|frontier| !frontier.as_expected) {
+        text += &points(&[reports::frontier::sentence(frontier)]);
+        text += &format!("    reproduce: {}\n", reproduce(scenario, &frontier.lock, &frontier.params, set, seeds));
     }
     text
 }

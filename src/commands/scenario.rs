@@ -1,107 +1,60 @@
 //! `scenario`: one scenario over many seeds, a table, the story of its first violation, traces.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use fencepost::exit::Exit;
-use reports::CellReport;
+use reports::{CellReport, SweepReport};
 use scenarios::report;
-use scenarios::{Cell, Contender, Player, Progress, Run, Scenario, Tally, sweep};
+use scenarios::{Cell, Contender, Played, Player, Progress, Run, Scenario, Tally, most_cells};
 use spec::Property;
 
+use super::selection::selected;
 use super::telling::{judged, place};
-use super::{Failure, differences, exit_of, load_scenario, not_there, pool};
-use crate::args::{Format, ScenarioArgs};
-use crate::output::{complain, filled, points, print, remark, width};
+use super::traces::Traces;
+use super::{Failure, differences, exit_of, load_scenario, pool};
+use crate::args::{Format, ScenarioArgs, TraceWhen};
+use crate::output::{filled, points, print, remark, width};
 use crate::{interrupt, progress};
 
 pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
     let scenario = load_scenario(&args.scenario, &args.run.overrides())?;
     let seeds = args.run.seeds.clone().unwrap_or(0..scenario.seeds);
     let cells = selected(&scenario, args)?;
-    let played = play(&cells, &seeds, args.run.threads)?;
-    let show = Show { args, scenario: &scenario };
+    let played = play(&scenario, &cells, &seeds, args.run.threads)?;
+    let mut show = Show { args, scenario: &scenario, seeds: &seeds, traces: Traces::of(&args.out, &scenario.name) };
     let mut reports = Vec::new();
     let mut first = None;
-    let mut unwritten = false;
-    for (cell, tally) in cells.iter().zip(&played) {
-        let (report, violation) = show.cell(cell, tally);
-        unwritten |= violation.as_ref().is_some_and(|violation| violation.trace.is_none());
+    for (index, tally) in &played.cells {
+        let (report, violation) = show.cell(&scenario.cells[*index], tally);
         reports.push(report);
         first = first.or(violation);
     }
-    let mut report = report::sweep_report(&scenario, reports);
-    // What was not played cannot have come out as expected.
-    report.as_expected &= played.len() == cells.len();
+    let report = report::sweep_report(&scenario, reports, &played);
     match args.format {
         Format::Json => print(reports::to_json(&report))?,
-        Format::Text if played.is_empty() => {}
-        Format::Text => {
-            print(format_args!("{}\n\n", filled(&scenario.title)))?;
-            print(reports::table::table(&report, width()))?;
-            print(format_args!("\n{}\n", filled(&reports::table::summary(&report))))?;
-            print(differences(&args.scenario, args.run.set(), &report, &seeds))?;
-            let figures = reports::table::figures(&report);
-            if !figures.is_empty() {
-                print(format_args!("\nAs expected in numbers:\n\n{}", points(&figures)))?;
-            }
-            if let Some(violation) = &first {
-                show.violation(violation)?;
-            }
-        }
+        Format::Text if report.cells.is_empty() => {}
+        Format::Text => show.text(&report, first.as_ref())?,
     }
-    if unwritten {
+    if show.traces.failed {
         return Ok(Exit::CannotWrite);
     }
-    if played.len() < cells.len() {
-        remark(format_args!("interrupted: {} of {} cells were finished and are kept", played.len(), cells.len()));
+    if !played.is_complete {
+        let (finished, all) = (report.cells.len(), most_cells(&scenario, &cells));
+        remark(format_args!("interrupted: {finished} of {all} cells were finished and are kept"));
         return Ok(Exit::Interrupted);
     }
-    Ok(exit_of(played.iter().map(Tally::standing)))
-}
-
-/// The cells that the arguments leave.
-fn selected<'s>(scenario: &'s Scenario, args: &ScenarioArgs) -> Result<Vec<&'s Cell>, Failure> {
-    for lock in &args.locks {
-        let known: Vec<_> = models::lock::LOCKS.iter().map(|facts| facts.name).collect();
-        if !known.contains(&lock.as_str()) {
-            return Err(not_there(format!("unknown lock `{lock}`"), lock, "fencepost", &known));
-        }
-    }
-    for (axis, option) in &args.cells {
-        let axes: Vec<_> = scenario.axes.iter().map(|axis| axis.name.as_str()).collect();
-        let Some(known) = scenario.axes.iter().find(|known| known.name == *axis) else {
-            return Err(not_there(format!("unknown axis `{axis}`"), axis, &scenario.name, &axes));
-        };
-        let options: Vec<_> = known.options.iter().map(String::as_str).collect();
-        if !options.contains(&option.as_str()) {
-            return Err(not_there(format!("the axis `{axis}` has no option `{option}`"), option, "it", &options));
-        }
-    }
-    let has_lock = |cell: &&Cell| args.locks.is_empty() || args.locks.iter().any(|lock| lock == cell.lock.facts().name);
-    let has_options = |cell: &&Cell| {
-        let has = |(axis, option): &(String, String)| {
-            axis == "lock" && option == cell.lock.facts().name || cell.params.contains(&(axis.clone(), option.clone()))
-        };
-        args.cells.iter().all(has)
-    };
-    let cells: Vec<&Cell> = scenario.cells.iter().filter(has_lock).filter(has_options).collect();
-    if cells.is_empty() {
-        return Err(Failure::NothingSelected(format!("no cell of {} is left by --lock and --cell", scenario.name)));
-    }
-    Ok(cells)
+    Ok(exit_of([report.standing()].into_iter()))
 }
 
 /// Plays the cells in order, those that are finished before somebody presses Ctrl-C.
-fn play(cells: &[&Cell], seeds: &Range<u64>, threads: Option<u16>) -> Result<Vec<Tally>, Failure> {
+fn play(scenario: &Scenario, cells: &[usize], seeds: &Range<u64>, threads: Option<u16>) -> Result<Played, Failure> {
     let progress = Arc::new(Progress::default());
     interrupt::stops(&progress);
     let pool = pool(threads)?;
-    let runs = (seeds.end - seeds.start).saturating_mul(cells.len() as u64);
+    let runs = (seeds.end - seeds.start).saturating_mul(most_cells(scenario, cells));
     let work = |_: &progress::Reporter<()>| {
-        let tally = |cell: &&Cell| sweep(cell, &Contender::built_in(&cell.lock), seeds.clone(), &progress);
-        cells.iter().map_while(tally).collect()
+        scenarios::play(scenario, cells, |cell| Contender::built_in(&cell.lock), seeds, &progress)
     };
     Ok(progress::watched(&pool, &progress, runs, work, |()| {}))
 }
@@ -120,33 +73,50 @@ struct Violation<'c> {
 struct Show<'a> {
     args: &'a ScenarioArgs,
     scenario: &'a Scenario,
+    seeds: &'a Range<u64>,
+    traces: Traces,
 }
 
 impl Show<'_> {
-    /// What is reported of a cell. Its first violation is played again, recorded, and written.
-    fn cell<'c>(&self, cell: &'c Cell, tally: &Tally) -> (CellReport, Option<Violation<'c>>) {
+    /// What is reported of a cell. Its first violation (or any run, if that is wanted) is played again,
+    /// recorded, and written.
+    fn cell<'c>(&mut self, cell: &'c Cell, tally: &Tally) -> (CellReport, Option<Violation<'c>>) {
         let lock = cell.lock.facts().name;
-        let Some(seed) = tally.first_violation() else {
-            return (report::cell_report(cell, lock, tally, None), None);
+        let first = tally.first_violation();
+        let wanted = match self.args.trace {
+            TraceWhen::Never => None,
+            TraceWhen::Broken => first,
+            TraceWhen::Always => first.or(Some(self.seeds.start)),
         };
+        if self.args.trace != TraceWhen::Never {
+            self.traces.remove_others(cell, lock, wanted);
+        }
+        let Some(seed) = wanted.or(first) else { return (report::cell_report(cell, lock, tally, None), None) };
         let contender = Contender::built_in(&cell.lock);
         let player = Player::new(cell, &contender);
         let run = player.record(seed);
         assert_eq!(run.hash, player.play(seed).hash, "recording seed {seed} changed the run");
-        let text = report::trace(self.scenario, cell, lock, self.args.run.set(), &run);
-        let path = self.args.out.join(&self.scenario.name).join(report::trace_file_name(cell, lock, seed));
-        // A trace that cannot be written must not cost what was found out: that is printed all the same.
-        let trace = match write(&path, &text) {
-            Ok(()) => Some(path.display().to_string()),
-            Err(failure) => {
-                complain(&failure);
-                None
-            }
-        };
+        let trace = wanted.and_then(|seed| {
+            let text = report::trace(self.scenario, cell, lock, self.args.run.set(), &run);
+            self.traces.write(cell, lock, seed, &text)
+        });
         let report = report::cell_report(cell, lock, tally, trace.clone());
-        let property = run.gravest_broken().expect("this seed broke something");
-        let again = report::reproduce(&self.args.scenario, &report, self.args.run.set(), &report::only(seed));
+        let Some(property) = run.gravest_broken() else { return (report, None) };
+        let (name, set) = (&self.args.scenario, self.args.run.set());
+        let again = report::reproduce(name, lock, &report.params, set, &report::only(seed));
         (report, Some(Violation { cell, run, property, again, trace }))
+    }
+
+    fn text(&self, report: &SweepReport, first: Option<&Violation<'_>>) -> Result<(), Failure> {
+        print(format_args!("{}\n\n", filled(&self.scenario.title)))?;
+        print(reports::table::table(report, width()))?;
+        print(format_args!("\n{}\n", filled(&reports::table::summary(report))))?;
+        print(differences(&self.args.scenario, self.args.run.set(), report, self.seeds))?;
+        let figures = reports::table::figures(report);
+        if !figures.is_empty() {
+            print(format_args!("\nAs expected in numbers:\n\n{}", points(&figures)))?;
+        }
+        first.map_or(Ok(()), |violation| self.violation(violation))
     }
 
     fn violation(&self, violation: &Violation<'_>) -> Result<(), Failure> {
@@ -160,12 +130,4 @@ impl Show<'_> {
         let Some(trace) = trace else { return Ok(()) };
         print(format_args!("explain:   fencepost explain {trace}\nreplay:    fencepost replay {trace}\n"))
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error| Failure::Write { path: path.to_owned(), error };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    std::fs::write(path, text).map_err(failed)
 }

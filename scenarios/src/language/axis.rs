@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `path = [value, …]` | values of a parameter, each an option |
 //! | `path = { from, to, step }` | a range of whole numbers or durations |
+//! | `path = { from, to, bisect, to-within }` | a range that is searched |
 //! | `[matrix.name]` with tables below | named options, each a partial file |
 //!
 //! A path with dots is quoted: `"fault.gc.for"`. A range is not expanded before the number of cells
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 use super::error::Sink;
 use super::merge::{Path, parameters};
 use super::parameter::{NOT_YET, PARAMETERS, check_named_table, check_top};
-use super::range::{Quantity, Range, is_range, range};
+use super::range::{Bisect, Quantity, Range, is_range, range};
 use super::reader::{fields, wrong_type};
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::is_name;
@@ -57,6 +58,22 @@ impl Axis {
         match &self.options {
             Options::Listed(choices) => choices.len() as u64,
             Options::Range { range, .. } => range.count,
+        }
+    }
+
+    /// How it is searched, if it is.
+    pub(super) fn bisect(&self) -> Option<Bisect> {
+        match &self.options {
+            Options::Listed(_) => None,
+            Options::Range { range, .. } => range.bisect(),
+        }
+    }
+
+    /// Its place, if it is a range.
+    pub(super) const fn range_site(&self) -> Option<Site> {
+        match &self.options {
+            Options::Listed(_) => None,
+            Options::Range { site, .. } => Some(*site),
         }
     }
 

@@ -17,6 +17,7 @@ use spec::{Assumption, Property};
 use super::axis::Choice;
 use super::error::Sink;
 use super::figures::{self, Placed};
+use super::frontier::frontier;
 use super::matrix::{ExpandedAxis, Matrix};
 use super::range::{Quantity, quantity};
 use super::reader::{Fields, fields, list, not_supported, table, word, wrong_type};
@@ -25,6 +26,7 @@ use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::text;
 use crate::cell::{Expectation, Expected};
 use crate::figure::FigureClaim;
+use crate::frontier::ClosedForm;
 
 /// Properties of the language that nothing judges yet.
 const NOT_YET: [&str; 11] = [
@@ -52,8 +54,17 @@ pub(super) struct Claim<'t> {
     because: Option<String>,
     outside: Option<(Vec<Assumption>, Site)>,
     figures: Vec<Placed>,
+    frontier: Option<(FrontierEntry, Site)>,
     /// What is read when the cell's clients are known.
     reach: Option<&'t Node>,
+}
+
+/// What an entry expects of a frontier, before the cell's lock is known.
+#[derive(Clone)]
+pub(super) struct FrontierEntry {
+    pub(super) is: Option<i64>,
+    pub(super) within: i64,
+    pub(super) form: Option<(ClosedForm, Site)>,
 }
 
 /// What all entries together say of one cell.
@@ -63,6 +74,7 @@ pub(super) struct Claims<'t> {
     pub(super) properties: BTreeMap<Property, (Expectation, Site)>,
     pub(super) outside: Option<Vec<Assumption>>,
     pub(super) figures: Vec<FigureClaim>,
+    pub(super) frontier: Option<FrontierEntry>,
     /// Lists of milestones, to be read when the cell's clients are known.
     pub(super) reach: Vec<&'t Node>,
 }
@@ -83,8 +95,11 @@ pub(super) fn expectations<'t>(sink: &'t Sink, file: &'t Table, matrix: &Matrix)
     entries.iter().filter_map(|node| table(sink, node, "an expectation", |fields| one(fields, matrix))).collect()
 }
 
-/// What the entries say of one cell; `options` are the numbers of its options, one for each axis.
-pub(super) fn claims<'t>(sink: &Sink, entries: &[Claim<'t>], options: &[usize]) -> Claims<'t> {
+/// What the entries say of one cell.
+///
+/// A property for which an axis is searched makes no claim of its own along it, unless an entry says so.
+pub(super) fn claims<'t>(sink: &Sink, entries: &[Claim<'t>], matrix: &Matrix, cell: usize) -> Claims<'t> {
+    let options = &matrix.options(cell);
     let mut claims = Claims::default();
     let meant = |entry: &&Claim<'t>| entry.meant.iter().zip(options).all(|(meant, option)| meant[*option]);
     for entry in entries.iter().filter(meant) {
@@ -105,7 +120,17 @@ pub(super) fn claims<'t>(sink: &Sink, entries: &[Claim<'t>], options: &[usize]) 
         for figure in &entry.figures {
             figures::add(sink, &mut claims.figures, figure);
         }
+        if let Some((frontier, site)) = &entry.frontier {
+            if claims.frontier.is_some() {
+                sink.error(*site, "a frontier is already expected for this cell");
+            }
+            claims.frontier = Some(frontier.clone());
+        }
         claims.reach.extend(entry.reach);
+    }
+    if let Some((property, site)) = matrix.bisected_property() {
+        let because = Some("the frontier says where it breaks".to_owned());
+        claims.properties.entry(property).or_insert((Expectation { expected: Expected::Free, because }, site));
     }
     for figure in entries.iter().filter(meant).flat_map(|entry| &entry.figures) {
         figures::can_break(sink, &claims, figure);
@@ -127,10 +152,10 @@ fn one<'t>(fields: &mut Fields<'t>, matrix: &Matrix) -> Option<Claim<'t>> {
     let of_numbers = figures::KEYS.iter().any(|key| fields.has(key));
     let figures = figures::figures(fields);
     let reach = fields.get("reach").map(|entry| &entry.node);
-    let supported = fields.not_yet(&["frontier"]);
-    let (claims, because, outside, figures) = (claims?, because?, outside?, figures?);
-    supported?;
-    if claims.is_empty() && outside.is_none() && !of_numbers {
+    let frontier =
+        fields.maybe("frontier", |sink, node| frontier(sink, node, matrix).map(|frontier| (frontier, node.site)));
+    let (claims, because, outside, figures, frontier) = (claims?, because?, outside?, figures?, frontier?);
+    if claims.is_empty() && outside.is_none() && frontier.is_none() && !of_numbers {
         sink.error(fields.site, "this entry expects nothing");
         return None;
     }
@@ -140,7 +165,7 @@ fn one<'t>(fields: &mut Fields<'t>, matrix: &Matrix) -> Option<Claim<'t>> {
         sink.error(*site, format!("no claim is made of `{}`: say `because`", property.name()));
         return None;
     }
-    Some(Claim { meant: meant?, claims, because, outside, figures, reach })
+    Some(Claim { meant: meant?, claims, because, outside, figures, frontier, reach })
 }
 
 /// Reads `always`, `broken`, `holds` and `free`.

@@ -2,15 +2,19 @@
 //!
 //! * No two axes set the same parameter, nor a part of it.
 //! * The axes are in alphabetical order, `lock` first; the last runs fastest.
-//! * There are at most 10,000 cells.
+//! * There are at most 10,000 cells, and one axis at most is searched.
 
 use std::collections::BTreeMap;
+
+use spec::Property;
 
 use super::axis::{Axis, Choice, axis};
 use super::error::Sink;
 use super::merge::{Path, lay};
+use super::range::Bisect;
 use super::reader::wrong_type;
 use super::tree::{Site, Table, Value};
+use crate::frontier::Criterion;
 
 /// The most cells that one file may have.
 const MOST_CELLS: u64 = 10_000;
@@ -29,6 +33,8 @@ pub(super) struct Matrix {
 pub(super) struct ExpandedAxis {
     pub(super) name: String,
     pub(super) choices: Vec<Choice>,
+    /// How it is searched, if it is.
+    pub(super) bisect: Option<Bisect>,
 }
 
 /// Reads `[matrix]`, if there is one.
@@ -47,14 +53,24 @@ pub(super) fn matrix(sink: &Sink, file: &Table) -> Matrix {
     let mut sound = axes.len() == entries.len();
     axes.sort_by(|a, b| (a.name != "lock", &a.name).cmp(&(b.name != "lock", &b.name)));
     let (axes, parameters) = disjoint(sink, axes, &mut sound);
+    let searched: Vec<_> = axes.iter().filter(|axis| axis.bisect().is_some()).collect();
+    if let [first, second, ..] = searched.as_slice()
+        && let Some(site) = second.range_site()
+    {
+        sink.error(site, format!("one axis is searched at most, and `{}` is", first.name));
+        sound = false;
+    }
     let cells = axes.iter().map(Axis::count).fold(1, u64::saturating_mul);
     if cells > MOST_CELLS {
         sink.error(entry.site, format!("the matrix has {cells} cells, and {MOST_CELLS} are the most"));
         sound = false;
     }
     let limit = if sound { MOST_CELLS } else { 1 };
-    let axes =
-        axes.into_iter().map(|axis| ExpandedAxis { name: axis.name.clone(), choices: axis.choices(limit) }).collect();
+    let expand = |axis: Axis| {
+        let (name, bisect) = (axis.name.clone(), axis.bisect());
+        ExpandedAxis { name, choices: axis.choices(limit), bisect }
+    };
+    let axes = axes.into_iter().map(expand).collect();
     Matrix { axes, sound, parameters }
 }
 
@@ -93,6 +109,17 @@ impl Matrix {
             lay(&mut file, &choice.patch);
         }
         file
+    }
+
+    /// The property for which an axis is searched, with the axis's place, if there is one.
+    pub(super) fn bisected_property(&self) -> Option<(Property, Site)> {
+        let searched = self.axes.iter().find_map(|axis| axis.bisect.map(|bisect| (bisect, axis)));
+        match searched {
+            Some((Bisect { criterion: Criterion::Property(property), .. }, axis)) => {
+                Some((property, axis.choices.first()?.site))
+            }
+            _ => None,
+        }
     }
 
     /// The cell's name in messages: `resource=open held=linger`.

@@ -20,7 +20,7 @@
 //! | one cell: its top level | [`top`], [`lock`], [`resource`](mod@resource), [`clients`], [`steps`] |
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
 //! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`], [`profile`] |
-//! | expectations and the twin rule | [`expect`], [`figures`], [`twin`] |
+//! | expectations and the twin rule | [`expect`], [`figures`], [`frontier`], [`twin`] |
 //! | tools: keys, values, mistakes, what to say of unknown words | [`reader`], [`value`], [`error`], [`suggest`] |
 //!
 //! It is not a validator of types alone: names are resolved, and what can never apply is a mistake. It
@@ -32,6 +32,7 @@ mod error;
 mod expect;
 mod faults;
 mod figures;
+mod frontier;
 mod inside;
 mod link;
 mod lock;
@@ -64,9 +65,11 @@ pub use set::Override;
 pub use suggest::instead;
 
 use crate::cell::{Axis, Scenario};
+use crate::frontier::Bisection;
 use error::Sink;
 use expect::{Claims, claims, expectations};
 use matrix::{Matrix, matrix};
+use range::Quantity;
 use top::Header;
 use tree::Table;
 
@@ -127,9 +130,10 @@ fn scenario(sink: &Sink, text: &str, file: &Table, matrix: &Matrix) -> Option<Sc
     let mut expected: Vec<Claims<'_>> = Vec::new();
     for number in 0..matrix.cells() {
         sink.enter(Some(number));
-        let claims = claims(sink, &entries, &matrix.options(number));
+        let claims = claims(sink, &entries, matrix, number);
         if let Some((own, mut cell)) = top::cell(sink, &matrix.file(file, number), &claims) {
             cell.params = params(matrix, number);
+            cell.criterion = matrix.axes.iter().find_map(|axis| axis.bisect).map(|bisect| bisect.criterion);
             cells.push(cell);
             header.get_or_insert(own);
         }
@@ -154,7 +158,16 @@ fn scenario(sink: &Sink, text: &str, file: &Table, matrix: &Matrix) -> Option<Sc
 
 fn axes(matrix: &Matrix) -> Vec<Axis> {
     let options = |axis: &matrix::ExpandedAxis| axis.choices.iter().map(|choice| choice.label.clone()).collect();
-    matrix.axes.iter().map(|axis| Axis { name: axis.name.clone(), options: options(axis) }).collect()
+    let bisection = |axis: &matrix::ExpandedAxis| {
+        let values = axis.choices.iter().filter_map(|choice| choice.quantity.map(Quantity::get)).collect();
+        axis.bisect.map(|bisect| Bisection { criterion: bisect.criterion, unit: bisect.unit, values })
+    };
+    let axis = |axis: &matrix::ExpandedAxis| Axis {
+        name: axis.name.clone(),
+        options: options(axis),
+        bisection: bisection(axis),
+    };
+    matrix.axes.iter().map(axis).collect()
 }
 
 /// The options of a cell, but for its lock.

@@ -1,12 +1,16 @@
-//! Values with an order, and ranges of them: `{ from = "8s", to = "12s", step = "100ms" }`.
+//! Values with an order, and ranges of them: `{ from = "8s", to = "12s", step = "100ms" }`, or, if it is
+//! searched, `bisect` and `to-within` instead of `step`: see [`frontier`](super::frontier).
 //!
 //! A range is of whole numbers or of durations, goes up, and is kept as its bounds until somebody
 //! knows how many of its values are wanted.
 
 use super::error::Sink;
+use super::frontier::criterion;
 use super::reader::{Fields, wrong_type};
 use super::tree::{Node, Site, Table, Value};
 use super::value::{parse_nanos, show_nanos};
+use crate::figure::Unit;
+use crate::frontier::Criterion;
 
 /// A value with an order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +26,16 @@ pub(super) struct Range {
     step: i64,
     /// How many values it has.
     pub(super) count: u64,
+    /// For what it is searched, if it is.
+    pub(super) criterion: Option<Criterion>,
+}
+
+/// How a range is searched.
+#[derive(Clone, Copy)]
+pub(super) struct Bisect {
+    pub(super) criterion: Criterion,
+    pub(super) unit: Unit,
+    pub(super) step: i64,
 }
 
 /// Whether that table is a range rather than a table of named options, which are tables all.
@@ -32,16 +46,29 @@ pub(super) fn is_range(table: &Table) -> bool {
 
 /// Reads `{ from, to, step }`.
 pub(super) fn range(fields: &mut Fields<'_>) -> Option<Range> {
-    let supported = fields.not_yet(&["bisect", "to-within"]);
-    let (from, to, step) = (fields.need("from", quantity), fields.need("to", quantity), fields.need("step", quantity));
-    let (from, to, step) = (from?, to?, step?);
+    let criterion = fields.maybe("bisect", criterion);
+    let key = if fields.has("bisect") || fields.has("to-within") { "to-within" } else { "step" };
+    let (from, to, step) = (fields.need("from", quantity), fields.need("to", quantity), fields.need(key, quantity));
+    if let (Some(entry), true) = (fields.get("step"), key != "step") {
+        fields.sink.error(entry.site, "a range goes up by `step`, or is searched `to-within` so much");
+        return None;
+    }
+    if let (Some(entry), false) = (fields.get("to-within"), fields.has("bisect")) {
+        fields.sink.error(entry.site, "`to-within` says how closely a range is searched: say for what, with `bisect`");
+        return None;
+    }
+    let (from, to, step, criterion) = (from?, to?, step?, criterion?);
     if let Some(message) = not_a_range(from, to, step) {
         fields.sink.error(fields.site, message);
         return None;
     }
     let width = from.get().abs_diff(to.get());
     let count = (width / step.get().unsigned_abs()).saturating_add(1);
-    supported.map(|()| Range { from, step: step.get(), count })
+    if criterion.is_some() && count < 2 {
+        fields.sink.error(fields.site, "there is nothing to search between: this range has one value");
+        return None;
+    }
+    Some(Range { from, step: step.get(), count, criterion })
 }
 
 /// Reads a whole number or a duration.
@@ -53,6 +80,11 @@ pub(super) fn quantity(sink: &Sink, node: &Node) -> Option<Quantity> {
 }
 
 impl Range {
+    /// How it is searched, if it is.
+    pub(super) fn bisect(&self) -> Option<Bisect> {
+        self.criterion.map(|criterion| Bisect { criterion, unit: self.from.unit(), step: self.step })
+    }
+
     /// The first `limit` values, as if they stood at that place.
     pub(super) fn values(&self, limit: u64, site: Site) -> impl Iterator<Item = Node> {
         let steps = i64::try_from(limit.min(self.count)).unwrap_or(i64::MAX);
@@ -79,7 +111,14 @@ impl Quantity {
         }
     }
 
-    const fn get(self) -> i64 {
+    pub(super) const fn unit(self) -> Unit {
+        match self {
+            Self::Number(_) => Unit::Count,
+            Self::Time(_) => Unit::Time,
+        }
+    }
+
+    pub(super) const fn get(self) -> i64 {
         match self {
             Self::Number(value) | Self::Time(value) => value,
         }

@@ -21,6 +21,7 @@ use super::error::Sink;
 use super::expect::Claims;
 use super::faults::faults;
 use super::figures::{add, reach};
+use super::frontier;
 use super::lock::{lock, ttl};
 use super::nodes::{Names, Roles};
 use super::parameter::NOT_YET;
@@ -85,6 +86,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let mut faults = faults(fields, &world);
         faults.extend(profile.flatten().iter().flat_map(|profile| profile::faults(*profile, &world)));
         let figures = figures(sink, claims, &world);
+        let frontier = claims.frontier.as_ref().map(|entry| frontier::claim(sink, entry, &world));
 
         supported?;
         act?;
@@ -104,6 +106,8 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
             faults,
             expectations: claims.properties.iter().map(|(name, (claim, _))| (*name, claim.clone())).collect(),
             figures: figures?,
+            criterion: None,
+            frontier: frontier.map_or(Some(None), |claim| claim.map(Some))?,
             outside: claims.outside.clone(),
         };
         Some((header?, cell))

@@ -101,7 +101,8 @@ impl Series {
             Statistic::Max => self.max,
             _ => None,
         };
-        self.first_off.or(self.first_missing).or(extreme.map(|(_, seed)| seed))
+        let extreme = extreme.map(|(_, seed)| seed);
+        self.first_off.or(self.first_missing).or(extreme)
     }
 
     /// The smallest value that at least `part` of `whole` do not exceed. Drops the values.

@@ -26,7 +26,17 @@ fn differences(outside: &str, excuses: &[&[Assumption]]) -> Vec<String> {
         tally.add(
             &cell,
             seed,
-            &Kept { verdicts, landed, grant_overlap, belief_overlap, outside, values: Vec::new(), events: 0, hash: 0 },
+            &Kept {
+                verdicts,
+                landed,
+                grant_overlap,
+                belief_overlap,
+                outside,
+                values: Vec::new(),
+                beyond: false,
+                events: 0,
+                hash: 0,
+            },
         );
     }
     tally.compare(&cell);

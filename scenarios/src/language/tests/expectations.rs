@@ -153,7 +153,6 @@ fn an_entry_says_something_and_says_why() {
     refuse(&file("[[expect]]\nfree = [«\"effect-order\"»]\n"), "no claim is made of `effect-order`: say `because`");
     refuse(&file("[[expect]]\nfree = [\"effect-order\"]\nbecause = «\" \"»\n"), "this says nothing");
     refuse(&file("«[expect]»\nfree = []\n"), "`expect` is a list of tables: `[[expect]]`, not a table");
-    refuse(&file("[[expect]]\n«frontier» = {}\n"), "`frontier` is not supported yet");
 }
 
 const NO_TWIN: &str = "nothing repairs `effect-order`: it breaks, and holds in no cell that differs on one axis only";

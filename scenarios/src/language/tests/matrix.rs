@@ -86,7 +86,6 @@ fn a_range_that_is_none_is_refused() {
         &range("{ from = «true», to = 9, step = 1 }"),
         "a range is one of whole numbers or of durations, not a truth value",
     );
-    refuse(&range("{ from = 1, to = 9, step = 1, «bisect» = \"grant-margin\" }"), "`bisect` is not supported yet");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod examples;
 mod expectations;
 mod faults;
 mod figures;
+mod frontier;
 mod inside;
 mod links;
 mod locks;
