@@ -206,3 +206,6 @@ impl<P> Hold<P> {
         !is_lost
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -484,6 +484,8 @@ fn on_a_monotonic_clock_a_step_changes_no_lease() {
     t.now = start;
     t.set_as(A, None, false, Lives::PxAt(start + 5_000));
     assert_eq!(t.pttl(), Reply::Int(5_000));
+    t.set_as(A, None, false, Lives::ExAt((start + 5_000) / 1_000));
+    assert_eq!(t.pttl(), Reply::Int(5_000));
     t.step(Redis::on_start);
     t.set_nx(A, 10_000);
     t.now += 3_600_000;

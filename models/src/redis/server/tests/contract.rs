@@ -413,6 +413,11 @@ fn what_is_watched_must_not_expire_but_may_have_expired() {
 
     holds(&mut server, vec![(A, set_px("L", "a", 30), "+OK")]);
     server.wait(31);
+    holds(&mut server, vec![(A, watch("L"), "+OK")]);
+    holds(&mut server, transaction("[:2]"));
+
+    holds(&mut server, vec![(A, set_px("L", "a", 30), "+OK")]);
+    server.wait(31);
     holds(&mut server, vec![(A, watch("L"), "+OK"), (B, set("L", "b"), "+OK")]);
     holds(&mut server, transaction("nil"));
 }
