@@ -11,9 +11,10 @@
 //! | a milestone | `reach` | the instant at which a client came there |
 
 use host::{Duration, SimTime, nanos};
-use spec::{Judgement, Property, Verdict};
+use spec::{Judgement, Property, Verdict, Waits};
 
 use crate::cell::Milestone;
+use crate::run::Run;
 
 /// What is counted or timed in every run. A run has one value of each: of lengths of time the longest
 /// (of the margin the shortest), of counts the sum.
@@ -25,6 +26,10 @@ pub enum Metric {
     BeliefOverlap,
     /// By how much the lock servers' ownership outlasted a promise; below zero, if it ended first.
     GrantMargin,
+    /// How long a client waited for a lock, from its first try.
+    Wait,
+    /// How long a lock was wanted and no live client was inside its section.
+    Outage,
     /// Accepted operations that were applied after one of a newer grant.
     StaleEffects,
     /// Accepted operations that were applied after a newer grant merely existed.
@@ -68,10 +73,12 @@ impl Unit {
 
 impl Metric {
     /// All of them, in the order of documentation.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::GrantOverlap,
         Self::BeliefOverlap,
         Self::GrantMargin,
+        Self::Wait,
+        Self::Outage,
         Self::StaleEffects,
         Self::AfterNewerGrant,
         Self::LostUpdates,
@@ -89,6 +96,8 @@ impl Metric {
             Self::GrantOverlap => "grant-overlap",
             Self::BeliefOverlap => "belief-overlap",
             Self::GrantMargin => "grant-margin",
+            Self::Wait => "wait",
+            Self::Outage => "outage",
             Self::StaleEffects => "stale-effects",
             Self::AfterNewerGrant => "after-newer-grant",
             Self::LostUpdates => "lost-updates",
@@ -104,18 +113,20 @@ impl Metric {
     #[must_use]
     pub const fn unit(self) -> Unit {
         match self {
-            Self::GrantOverlap | Self::BeliefOverlap | Self::GrantMargin => Unit::Time,
+            Self::GrantOverlap | Self::BeliefOverlap | Self::GrantMargin | Self::Wait | Self::Outage => Unit::Time,
             _ => Unit::Count,
         }
     }
 
     /// Its value in a run: what the judge measured, and what the kernel counted.
-    pub(crate) fn of(self, judgement: &Judgement, counted: Counted) -> Option<i64> {
-        let measures = &judgement.measures;
+    pub(crate) fn of(self, run: &Run) -> Option<i64> {
+        let (measures, counted) = (&run.judgement.measures, run.counted);
         Some(match self {
             Self::GrantOverlap => time(measures.grant_overlap),
             Self::BeliefOverlap => time(measures.belief_overlap),
             Self::GrantMargin => return measures.grant_margin,
+            Self::Wait => time(Waits::of(&run.history).longest),
+            Self::Outage => time(Waits::of(&run.history).outage),
             Self::StaleEffects => count(measures.stale_effects),
             Self::AfterNewerGrant => count(measures.after_newer_grant),
             Self::LostUpdates => count(measures.lost_updates),

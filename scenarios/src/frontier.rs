@@ -10,9 +10,10 @@
 
 use host::{Duration, nanos};
 use models::lock::Lock;
-use spec::{Judgement, Property, Verdict};
+use spec::{Property, Verdict};
 
-use crate::figure::{Counted, Metric, Unit};
+use crate::figure::{Metric, Unit};
+use crate::run::Run;
 
 /// What turns along a bisected axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,10 +35,10 @@ impl Criterion {
     }
 
     /// Whether a run lies beyond it.
-    pub(crate) fn is_met(self, judgement: &Judgement, counted: Counted) -> bool {
+    pub(crate) fn is_met(self, run: &Run) -> bool {
         match self {
-            Self::Property(property) => judgement.verdicts.get(&property).is_some_and(Verdict::is_broken),
-            Self::Metric(metric) => metric.of(judgement, counted).is_some_and(|value| match metric {
+            Self::Property(property) => run.judgement.verdicts.get(&property).is_some_and(Verdict::is_broken),
+            Self::Metric(metric) => metric.of(run).is_some_and(|value| match metric {
                 Metric::GrantMargin => value < 0,
                 _ => value > 0,
             }),

@@ -176,7 +176,7 @@ impl Kept {
         };
         let mut reached = run.reached.iter();
         let value = |claim: &FigureClaim| match &claim.figure {
-            Figure::Measure(metric, _) => metric.of(judgement, run.counted),
+            Figure::Measure(metric, _) => metric.of(run),
             Figure::First(property) => first_break(judgement, *property),
             Figure::Share(_) => None,
             Figure::Reach(_) => reached.next().copied().flatten().map(instant),
@@ -188,7 +188,7 @@ impl Kept {
             belief_overlap: judgement.measures.belief_overlap,
             outside: judgement.outside.iter().map(|(property, needs)| (*property, needs.clone())).collect(),
             values: cell.figures.iter().map(value).collect(),
-            beyond: cell.criterion.is_some_and(|criterion| criterion.is_met(judgement, run.counted)),
+            beyond: cell.criterion.is_some_and(|criterion| criterion.is_met(run)),
             events: run.events,
             hash: run.hash,
         }

@@ -11,6 +11,7 @@
 //! | [`property`] | what may be promised; below it, one file per property |
 //! | [`assumption`] | what a lock had been promised; below it, the ledger of a run |
 //! | [`verdict`] | what a judge may say |
+//! | [`waits`] | how long clients waited |
 //! | [`mod@judge`] | how it comes to say it |
 
 pub mod assumption;
@@ -23,6 +24,7 @@ pub mod rules;
 #[cfg(test)]
 mod testing;
 pub mod verdict;
+pub mod waits;
 mod windows;
 
 pub use assumption::Assumption;
@@ -34,3 +36,4 @@ pub use judge::judge;
 pub use property::Property;
 pub use rules::{Policy, Rules};
 pub use verdict::{Evidence, Judgement, Measures, Verdict};
+pub use waits::Waits;

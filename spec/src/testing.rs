@@ -194,6 +194,20 @@ impl Teller<'_> {
         self.note(Note::Attempting { attempt, lock: lock.into(), after: None })
     }
 
+    /// Tries once more for what it has asked for before.
+    pub(crate) fn asks_again(self, lock: &str) -> Self {
+        let before = self.attempt();
+        let client = self.client.expect("only clients ask");
+        self.story.clients[usize::from(client) - 1].0 += 1;
+        let attempt = self.attempt();
+        self.note(Note::Attempting { attempt, lock: lock.into(), after: Some(before) })
+    }
+
+    pub(crate) fn gives_up(self) -> Self {
+        let attempt = self.attempt();
+        self.note(Note::GaveUp { attempt })
+    }
+
     /// That server makes the attempt the owner of `orders`, or confirms it.
     pub(crate) fn owned_by(self, server: u16) -> Self {
         self.names_owner(server, "orders")

@@ -94,6 +94,10 @@ fn what_is_counted_and_timed_is_held_against_what_is_expected() {
     let right = "measure = { stale-effects.each.is = 2, effects.total.is = 40, given.mean.is = 2, syncs.max.max = 2, \
                  grant-margin.min = { min = \"102ms\", max = \"105ms\" }, grant-overlap.each.is = \"0s\" }";
     assert_eq!(as_expected(right), [true; 6]);
+    let waits = "measure = { wait.each = { is = \"9200ms\", within = \"250ms\" }, outage.max.max = \"9ms\" }";
+    assert_eq!(as_expected(waits), [true, true], "B waits for A's lease, and A is inside meanwhile");
+    let waits = "measure = { wait.each.max = \"9s\", outage.max.max = \"1ms\" }";
+    assert_eq!(as_expected(waits), [false, false]);
     let wrong = "measure = { stale-effects.each.max = 1, effects.total.is = 39, given.mean.min = 3, syncs.max.min = 3, \
                  grant-margin.min.min = \"105ms\", grant-overlap.each.min = \"1ns\" }";
     assert_eq!(as_expected(wrong), [false; 6]);
