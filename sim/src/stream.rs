@@ -9,8 +9,9 @@
 //! all that is derived from its words is our own ([`host::span`]), with golden vectors below.
 
 use host::{Digest, Duration, Fold, Span};
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Core;
+use rand_core::SeedableRng;
+use rand_core::block::Generator;
 
 /// A stable name for something that has randomness of its own, independent of how the world around
 /// it is built: `client/worker-1`, `server/3`.
@@ -47,7 +48,13 @@ pub enum StreamPurpose {
 
 /// One stream of random words.
 #[derive(Clone, Debug)]
-pub struct Stream(ChaCha8Rng);
+pub struct Stream {
+    generator: ChaCha8Core,
+    /// What was generated last: four blocks at once.
+    block: [u32; BLOCK],
+    /// How much of it has been drawn.
+    drawn: usize,
+}
 
 impl Stream {
     /// The stream of a run's seed for that purpose, between (or of) these entities.
@@ -57,12 +64,19 @@ impl Stream {
         for (bytes, word) in key.chunks_exact_mut(8).zip([seed, purpose as u64, one.0, other.0]) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        Self(ChaCha8Rng::from_seed(key))
+        Self { generator: ChaCha8Core::from_seed(key), block: [0; BLOCK], drawn: BLOCK }
     }
 
     /// The next word.
+    #[inline]
     pub fn word(&mut self) -> u64 {
-        self.0.next_u64()
+        if self.drawn == BLOCK {
+            self.generator.generate(&mut self.block);
+            self.drawn = 0;
+        }
+        let [low, high] = [self.block[self.drawn], self.block[self.drawn + 1]];
+        self.drawn += 2;
+        u64::from(high) << 32 | u64::from(low)
     }
 
     /// One draw of a span.
@@ -70,6 +84,9 @@ impl Stream {
         span.sample(|| self.word())
     }
 }
+
+/// How many half words the generator makes at once.
+const BLOCK: usize = 64;
 
 #[cfg(test)]
 mod tests {
