@@ -15,7 +15,7 @@ use std::ops::Index;
 
 use host::{AttemptId, MonoTime, SimTime};
 
-use crate::history::{Activity, Authorities, History, Note};
+use crate::history::{Activity, Authorities, History, LockName, Note};
 
 /// A claim's place in the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -58,7 +58,7 @@ pub(crate) struct Claim<'h> {
     pub(crate) granted: Option<Granted>,
     /// Its place in the order of grants.
     pub(crate) rank: Rank,
-    name: Option<&'h str>,
+    name: Option<&'h LockName>,
 }
 
 impl Claim<'_> {
@@ -141,9 +141,14 @@ impl<'h> Grants<'h> {
     }
 
     fn number_locks(&mut self) {
-        let mut names: Vec<_> = self.claims.iter().map(|claim| claim.name).collect();
+        // Most runs have one lock, and few have many.
+        let mut names = Vec::new();
+        for claim in &self.claims {
+            if !names.contains(&claim.name) {
+                names.push(claim.name);
+            }
+        }
         names.sort_unstable();
-        names.dedup();
         self.locks = names.len();
         for claim in &mut self.claims {
             claim.lock = LockId(names.partition_point(|name| *name < claim.name));
@@ -231,10 +236,20 @@ impl Newest<'_> {
 
 /// Every claim, in the order of attempts; locks, deaths, grant points and ranks are still open.
 fn claims(history: &History) -> Vec<Claim<'_>> {
-    let mut claims = Vec::new();
+    // What claims are made of, by attempt and in order, so that the first of each kind counts. Only these words
+    // are sorted: claims are large.
+    let mut told = Vec::with_capacity(history.entries.len());
     for (i, entry) in history.entries.iter().enumerate() {
+        if let Note::Attempting { attempt, .. } | Note::Granted { attempt, .. } = &entry.note {
+            told.push((attempt.as_word(), i));
+        }
+    }
+    told.sort_unstable();
+    let mut claims: Vec<Claim<'_>> = Vec::with_capacity(told.len());
+    for (_, i) in told {
+        let entry = &history.entries[i];
         let (attempt, name, granted) = match &entry.note {
-            Note::Attempting { attempt, lock, .. } => (*attempt, Some(&**lock), None),
+            Note::Attempting { attempt, lock, .. } => (*attempt, Some(lock), None),
             Note::Granted { attempt, until, counted, .. } => {
                 let (until, counted) = (*until, *counted);
                 let granted = Granted { entry: i, at: entry.at, until, died: SimTime::NEVER, counted, point: None };
@@ -242,28 +257,29 @@ fn claims(history: &History) -> Vec<Claim<'_>> {
             }
             _ => continue,
         };
-        claims.push(Claim { attempt, lock: LockId(0), granted, rank: Rank::UNGRANTED, name });
-    }
-    // The sort keeps what one attempt noted in order, so that the first of each kind counts.
-    claims.sort_by_key(|claim| claim.attempt);
-    claims.dedup_by(|later, claim| {
-        let same = later.attempt == claim.attempt;
-        if same {
-            claim.name = claim.name.or(later.name);
-            claim.granted = claim.granted.or(later.granted);
+        match claims.last_mut().filter(|claim| claim.attempt == attempt) {
+            Some(claim) => {
+                claim.name = claim.name.or(name);
+                claim.granted = claim.granted.or(granted);
+            }
+            None => claims.push(Claim { attempt, lock: LockId(0), granted, rank: Rank::UNGRANTED, name }),
         }
-        same
-    });
+    }
     claims
 }
 
 /// For each entry, the claim that it is about.
 fn subjects(history: &History, claims: &[Claim<'_>]) -> Vec<Option<ClaimId>> {
-    // Entries about one attempt come in rows: the last one found is tried first.
+    // Entries about one attempt come in rows, and those of a client come attempt by attempt: the last one found is
+    // tried first, and then the next.
     let mut last = 0;
+    let is = |place: usize, attempt| claims.get(place).is_some_and(|claim| claim.attempt == attempt);
     let mut find = |attempt| {
-        if claims.get(last).is_none_or(|claim| claim.attempt != attempt) {
-            last = claims.binary_search_by_key(&attempt, |claim| claim.attempt).ok()?;
+        if !is(last, attempt) {
+            last = match last + 1 {
+                next if is(next, attempt) => next,
+                _ => claims.binary_search_by_key(&attempt, |claim| claim.attempt).ok()?,
+            };
         }
         Some(ClaimId(last))
     };
