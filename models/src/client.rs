@@ -19,6 +19,8 @@
 //! * What comes before the first grant of a round is done outside any attempt, without a check.
 //! * A client whose work goes on after its release acts in that name, and believes so, to the end of the
 //!   round; it looks at the deadline that it had.
+//! * The threads of a client play their steps side by side, each with rounds and handles of its own; the
+//!   recipe and its connections are the process's. So are the rounds of an open load.
 //! * A round that a step ends early gives back what is held, the last first. One that plays to its end does not: a
 //!   script that has no `release` leaves the lease to run out.
 //!
@@ -33,7 +35,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::rc::Rc;
 
-use host::{Duration, Point, Purpose, Server, Stage};
+use host::{Cue, Duration, Either, Part, Point, Purpose, Server, Span, Stage, first};
 use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 
 use crate::link::Link;
@@ -51,21 +53,17 @@ where
     L: Recipe<H>,
 {
     let resource = Link::new(resource, script.call_timeout);
-    let client = Client { host, recipe, resource, script };
+    let client = Rc::new(Client { host, recipe, resource, script });
     let host = &client.host;
     host.point(points::STARTED).await;
     // If it cannot connect now, the first call tries again.
     let _ = client.resource.open(host).await;
     client.recipe.connect(host).await;
-    let mut played = 0_u32;
-    while client.wants_another(played) {
-        let began = host.monotonic();
-        Round::new(&client).play().await;
-        if host.monotonic() == began {
-            // A round that takes no time, played for ever, would let nobody else run again.
-            host.sleep(Duration::from_nanos(1)).await;
-        }
-        played = played.saturating_add(1);
+    let spawn = |thread| host.spawn(Part::WORKER, Rc::clone(&client).play_thread(thread));
+    let others: Vec<_> = (1..client.script.threads.len()).map(spawn).collect();
+    Rc::clone(&client).play_thread(0).await;
+    for other in others {
+        other.await;
     }
 }
 
@@ -76,11 +74,41 @@ struct Client<H: ResourceHost, L> {
     script: Rc<Script>,
 }
 
-impl<H: ResourceHost, L> Client<H, L> {
-    fn wants_another(&self, played: u32) -> bool {
+impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
+    /// All rounds of that thread.
+    async fn play_thread(self: Rc<Self>, thread: usize) {
         match self.script.rounds {
-            Rounds::Times(times) => played < times,
-            Rounds::Forever => true,
+            Rounds::Times(times) => {
+                for _ in 0..times {
+                    Round::new(&self).play(thread).await;
+                }
+            }
+            Rounds::Forever => loop {
+                let began = self.host.monotonic();
+                Round::new(&self).play(thread).await;
+                if self.host.monotonic() == began {
+                    // A round that takes no time would let nobody else run again.
+                    self.host.sleep(Duration::from_nanos(1)).await;
+                }
+            },
+            Rounds::Arrive { every, until } => self.play_as_they_arrive(thread, every, until).await,
+        }
+    }
+
+    /// A round for each arrival, to the end of the last.
+    async fn play_as_they_arrive(self: Rc<Self>, thread: usize, every: Span, until: Cue) {
+        let host = &self.host;
+        let mut rounds = Vec::new();
+        loop {
+            let gap = every.sample(|| host.random(Purpose::Workload));
+            if let Either::Right(()) = first(host.sleep(gap), host.cue(until)).await {
+                break;
+            }
+            let client = Rc::clone(&self);
+            rounds.push(host.spawn(Part::WORKER, async move { Round::new(&client).play(thread).await }));
+        }
+        for round in rounds {
+            round.await;
         }
     }
 }
@@ -115,9 +143,9 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         Self { client, claims: Claims::NONE, unclaimed: 0, unclaimed_token: None, versions: BTreeMap::new() }
     }
 
-    async fn play(mut self) {
+    async fn play(mut self, thread: usize) {
         let Client { host, recipe, script, .. } = self.client;
-        let outcome = self.steps(&script.steps).await;
+        let outcome = self.steps(&script.threads[thread]).await;
         while let Some(section) = self.claims.take_last() {
             let conclude = async {
                 section.end(host).await;

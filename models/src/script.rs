@@ -11,8 +11,9 @@ use crate::resource::Key;
 /// One client's program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
-    /// The steps of one round, in order.
-    pub steps: Vec<Step>,
+    /// The steps of one round, in order, of each of its threads: these share what the process has, connections
+    /// and handles of the library included.
+    pub threads: Vec<Vec<Step>>,
     /// Whether and how the client looks at its clock before each operation.
     pub policy: Policy,
     /// How many rounds it goes through.
@@ -30,6 +31,20 @@ pub enum Rounds {
     Times(u32),
     /// Until the run ends.
     Forever,
+    /// An open load: rounds begin whether or not those before them are over.
+    Arrive {
+        /// The next one begins so long after the last.
+        every: Span,
+        /// None begins from this moment on.
+        until: Cue,
+    },
+}
+
+impl Script {
+    /// Every step of all threads, those that are repeated too.
+    pub fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        self.threads.iter().flatten().flat_map(Step::all)
+    }
 }
 
 /// What follows a denied attempt to acquire.

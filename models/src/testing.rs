@@ -236,7 +236,8 @@ impl Host for Bench {
 
 impl Stage for Bench {
     async fn cue(&self, cue: Cue) {
-        self.sleep(Duration::from_secs(cue.0.into())).await;
+        let comes = MonoTime::default() + Duration::from_secs(cue.0.into());
+        self.sleep(comes.left(self.monotonic())).await;
     }
     fn interrupted(&self) -> impl Future<Output = ()> {
         let before = self.0.interrupts.get();

@@ -90,7 +90,7 @@ fn locks(cell: &Cell) -> BTreeSet<LockName> {
 }
 
 fn scripts(cell: &Cell) -> impl Iterator<Item = &[Step]> {
-    cell.clients.iter().map(|client| client.script.steps.as_slice())
+    cell.clients.iter().flat_map(|client| &client.script.threads).map(Vec::as_slice)
 }
 
 fn steps(cell: &Cell) -> impl Iterator<Item = &Step> {

@@ -68,7 +68,7 @@ fn leases(cell: &Cell) -> impl Iterator<Item = Duration> {
 
 /// Every step of every client, those that are repeated too.
 fn steps(cell: &Cell) -> impl Iterator<Item = &Step> {
-    cell.clients.iter().flat_map(|client| &client.script.steps).flat_map(Step::all)
+    cell.clients.iter().flat_map(|client| client.script.all_steps())
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Setup {
 
     fn program(self, bench: &Bench) -> impl Future<Output = ()> + use<> {
         let Self { steps, policy, rounds, retry, ttl, renew } = self;
-        let script = Script { steps, policy, rounds, retry, call_timeout: secs(1) };
+        let script = Script { threads: vec![steps], policy, rounds, retry, call_timeout: secs(1) };
         let renew = renew.map(Renew::every);
         let switches = RedisLock { token: TokenSource::IncrInScript, renew, ..RedisLock::default() };
         let lock = SingleRedis::new(REDIS, ttl, secs(1), &switches);
@@ -547,6 +547,33 @@ fn a_release_without_an_answer_ends_the_round_or_is_ignored_or_asked_again() {
     assert_eq!(after(OnError::Retry), [2, 1, 1]);
 }
 
+/// The threads of one client, with one lock of 2 s.
+fn play_threads(bench: &Bench, threads: Vec<Vec<Step>>, rounds: Rounds) -> bool {
+    let retry = Retry { delay: Span::Fixed(millis(300)), growth: None, times: None };
+    let script = Script { threads, policy: Policy::Checked, rounds, retry, call_timeout: secs(1) };
+    let lock = SingleRedis::new(REDIS, Some(secs(2)), secs(1), &RedisLock::default());
+    bench.run(play(bench.clone(), lock, RESOURCE, Rc::new(script))).is_some()
+}
+
+#[test]
+fn threads_play_side_by_side_and_the_client_ends_with_the_last() {
+    let bench = Bench::new(Guard::Open);
+    let section = |length| vec![acquire(), sleep(length), write(), RELEASE];
+    assert!(play_threads(&bench, vec![section(millis(100)), section(millis(500))], Rounds::Times(1)));
+    assert_eq!([times(&bench, "started"), times(&bench, "Wrote"), times(&bench, "released")], [1, 2, 2]);
+    assert_eq!(bench.monotonic(), MonoTime::default() + millis(800), "the other tries again at 300 ms");
+}
+
+#[test]
+fn each_arrival_is_a_round_of_its_own() {
+    let bench = Bench::new(Guard::Open);
+    let rounds = Rounds::Arrive { every: Span::Fixed(millis(900)), until: Cue(3) };
+    assert!(play_threads(&bench, vec![vec![read(), sleep(secs(2)), read()]], rounds));
+    // At 0.9, 1.8 and 2.7 s, whether or not those before are over.
+    assert_eq!(times(&bench, "Read"), 6);
+    assert_eq!(bench.monotonic(), MonoTime::default() + millis(4_700));
+}
+
 #[test]
 fn an_interrupt_ends_an_attempt_that_has_no_answer_yet() {
     let bench = Bench::new(Guard::Open);
@@ -582,13 +609,13 @@ fn steps_repeat_and_wait_for_cues() {
     let twice = Step::Repeat { times: 2, steps: vec![read(), Step::Await(Cue(3)), write()] };
     Setup::of([acquire(), twice, RELEASE]).play(&bench);
     assert_eq!(based_on(&bench), [Some(0), Some(1)]);
-    assert_eq!(bench.monotonic(), MonoTime::default() + secs(6));
+    assert_eq!(bench.monotonic(), MonoTime::default() + secs(3));
 }
 
 #[test]
 fn a_round_that_takes_no_time_lets_others_run() {
     let bench = Bench::new(Guard::Open);
     let forever = Setup { rounds: Rounds::Forever, ..Setup::of([Step::Check]) }.program(&bench);
-    let ended = bench.run(host::first(forever, bench.sleep(Duration::from_micros(1))));
-    assert_eq!(ended, Some(host::Either::Right(())));
+    let ended = bench.run(first(forever, bench.sleep(Duration::from_micros(1))));
+    assert_eq!(ended, Some(Either::Right(())));
 }

@@ -107,7 +107,7 @@ fn a_number_is_drawn_before_what_is_compared_after_every_grant() {
         let text =
             format!("name = \"f\"\ntitle = \"f\"\nsource = \"own\"\nlock = \"redis\"\n[client.A]\ndo = [{steps}]\n");
         let scenario = load("f.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
-        draws_first(&scenario.cells[0].clients[0].script.steps)
+        draws_first(&scenario.cells[0].clients[0].script.threads[0])
     };
     assert!(draws(r#""acquire", "ticket", "read", "write", { effect = "mail" }"#));
     assert!(draws(r#""acquire", { effect = "mail" }"#));

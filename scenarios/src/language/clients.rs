@@ -3,17 +3,19 @@
 //! * `count` makes `NAME-1` and so on, all with the same script; at most fifty.
 //! * `off = true` takes the client out of the cell; it keeps its name, so that naming it is told apart
 //!   from a slip.
+//! * `thread.NAME.do` makes threads: they play their scripts side by side in one process.
+//! * `arrivals` is an open load: each arrival is a round.
 //! * A cell has at least one client, and at most 64 nodes.
 
 use host::{Duration, Span};
-use models::script::{Growth, Retry, Rounds, Script};
+use models::script::{Growth, Retry, Rounds, Script, Step};
 use spec::Policy;
 
 use super::error::Sink;
 use super::nodes::Names;
 use super::reader::{Fields, choice, table, wrong_type};
-use super::steps::{Cues, default_steps, steps};
-use super::tree::{Entry, Node, Value};
+use super::steps::{Cues, Wanted, default_steps, steps};
+use super::tree::{Entry, Node, Site, Value};
 use super::uses::Uses;
 use super::value::{duration, integer, is_name, positive, span, times, truth};
 use crate::cell::Resource;
@@ -98,17 +100,14 @@ fn read<'t>(
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> (bool, Group) {
-    let supported = fields.not_yet(&["arrivals", "ttl", "lock", "servers"]);
+    let supported = fields.not_yet(&["ttl", "lock", "servers"]);
     let off = fields.or("off", false, truth);
     let count = fields
         .maybe("count", |sink, node| integer(sink, node, "`count` is a whole number of clients", 1, MOST_CLIENTS));
     let policy = fields.or("policy", Policy::Checked, policy);
-    let rounds = fields.or("rounds", Rounds::Times(1), rounds);
+    let rounds = how_many_rounds(fields, cues);
     let retry = fields.or("retry", Retry::DEFAULT, retry);
-    let steps = match fields.get("do") {
-        Some(script) => steps(fields.sink, &script.node, resource, cues),
-        None => default_steps(fields.sink, entry.site, resource),
-    };
+    let threads = threads(fields, entry.site, resource, cues);
     let own = match count.filter(|_| is_name(&entry.key)) {
         Some(count) => names.add_clients(fields.sink, entry.site, &entry.key, count, off.unwrap_or(false)),
         None => {
@@ -116,14 +115,80 @@ fn read<'t>(
             Vec::new()
         }
     };
-    let uses = steps.as_deref().map_or(Uses::ANYTHING, Uses::of);
-    let script = match (supported, steps, policy, rounds, retry) {
-        (Some(()), Some(steps), Some(policy), Some(rounds), Some(retry)) => {
-            Some(Script { steps, policy, rounds, retry, call_timeout })
+    let uses = threads.as_deref().map_or(Uses::ANYTHING, |threads| Uses::of(threads.iter().flatten()));
+    let script = match (supported, threads, policy, rounds, retry) {
+        (Some(()), Some(threads), Some(policy), Some(rounds), Some(retry)) => {
+            Some(Script { threads, policy, rounds, retry, call_timeout })
         }
         _ => None,
     };
     (off.unwrap_or(false), Group { names: own, script, uses })
+}
+
+/// Reads `do`, or the `do` of each `thread`, in the order of their names.
+fn threads<'t>(
+    fields: &mut Fields<'t>,
+    site: Site,
+    resource: Option<&Resource>,
+    cues: &mut Cues<'t>,
+) -> Option<Vec<Vec<Step>>> {
+    let sink = fields.sink;
+    let alone = fields.get("do").map(|script| (script.site, steps(sink, &script.node, resource, cues)));
+    let Some(threads) = fields.get("thread") else {
+        let steps = alone.map_or_else(|| default_steps(sink, site, resource), |(_, steps)| steps)?;
+        return Some(vec![steps]);
+    };
+    let Value::Table(tables) = &threads.node.value else {
+        return wrong_type(sink, &threads.node, "`thread` is a table of threads");
+    };
+    let mut tables: Vec<_> = tables.entries.iter().collect();
+    tables.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut thread = |entry: &'t Entry| {
+        if !is_name(&entry.key) {
+            sink.error(entry.site, format!("`{}` is no name for a thread: letters, digits, `-` and `_`", entry.key));
+        }
+        table(sink, &entry.node, "a thread", |fields| fields.need("do", |sink, node| steps(sink, node, resource, cues)))
+    };
+    let threads: Vec<_> = tables.into_iter().map(&mut thread).collect();
+    if let Some((site, _)) = alone {
+        sink.error(site, "a client does this, or has threads that do something each");
+        return None;
+    }
+    threads.into_iter().collect::<Option<Vec<_>>>().filter(|threads| !threads.is_empty())
+}
+
+/// Reads `rounds` or `arrivals`.
+fn how_many_rounds<'t>(fields: &mut Fields<'t>, cues: &mut Cues<'t>) -> Option<Rounds> {
+    let sink = fields.sink;
+    let (rounds_entry, arrivals_entry) = (fields.get("rounds"), fields.get("arrivals"));
+    let rounds = rounds_entry.map(|entry| rounds(sink, &entry.node));
+    let arrivals = arrivals_entry.map(|entry| arrivals(sink, &entry.node, cues));
+    match (rounds, arrivals, arrivals_entry) {
+        (Some(_), Some(_), Some(entry)) => {
+            sink.error(entry.site, "each arrival is a round: `rounds` and `arrivals` exclude each other");
+            None
+        }
+        (Some(rounds), ..) => rounds,
+        (None, Some(arrivals), _) => arrivals,
+        (None, None, _) => Some(Rounds::Times(1)),
+    }
+}
+
+fn arrivals<'t>(sink: &'t Sink, node: &'t Node, cues: &mut Cues<'t>) -> Option<Rounds> {
+    table(sink, node, "`arrivals`", |fields| {
+        let every = fields.need("every", |sink, node| {
+            let every = span(sink, node)?;
+            if every.longest() == Some(Duration::ZERO) {
+                sink.error(node.site, "a duration of zero does nothing here");
+                return None;
+            }
+            Some(every)
+        });
+        let until = fields.need("until", |sink, node| duration(sink, node).map(|until| (node.site, until)));
+        let (every, (site, until)) = (every?, until?);
+        let until = cues.want(sink, site, Wanted::At(site, until))?;
+        Some(Rounds::Arrive { every, until })
+    })
 }
 
 fn policy(sink: &Sink, node: &Node) -> Option<Policy> {

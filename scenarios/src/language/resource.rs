@@ -98,7 +98,9 @@ pub(super) fn check_act(
 /// Makes sure that operations carry a token where the resource orders them by it: if the lock gives none, each
 /// client draws a number after every grant, before all else.
 pub(super) fn check_tokens(fields: &mut Fields<'_>, lock: &Lock, resource: &Resource, groups: &[Group]) -> Option<()> {
-    let draws = |group: &Group| group.script.as_ref().is_none_or(|script| draws_first(&script.steps));
+    let draws = |group: &Group| {
+        group.script.as_ref().is_none_or(|script| script.threads.iter().all(|steps| draws_first(steps)))
+    };
     if lock.facts().has_token || !resource.guard.orders_tokens() || groups.iter().all(draws) {
         return Some(());
     }

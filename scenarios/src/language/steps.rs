@@ -45,6 +45,18 @@ pub(super) struct Cues<'t> {
     pub(super) wanted: Vec<Wanted<'t>>,
 }
 
+impl<'t> Cues<'t> {
+    /// A script waits for that moment.
+    pub(super) fn want(&mut self, sink: &Sink, site: Site, moment: Wanted<'t>) -> Option<Cue> {
+        let Ok(number) = u16::try_from(self.wanted.len()) else {
+            sink.error(site, "the scripts of one cell wait at most 65,536 times");
+            return None;
+        };
+        self.wanted.push(moment);
+        Some(Cue(number))
+    }
+}
+
 /// One such moment, as it is written.
 pub(super) enum Wanted<'t> {
     At(Site, Duration),
@@ -184,12 +196,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn wait_for(&mut self, step: Choice<'t>, moment: Wanted<'t>) -> Option<Step> {
-        let Ok(number) = u16::try_from(self.cues.wanted.len()) else {
-            self.sink.error(step.site, "the scripts of one cell wait at most 65,536 times");
-            return None;
-        };
-        self.cues.wanted.push(moment);
-        Some(Step::Await(Cue(number)))
+        self.cues.want(self.sink, step.site, moment).map(Step::Await)
     }
 
     fn repeat(&mut self, step: Choice<'t>) -> Option<Step> {

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::{Duration, Span};
-use models::script::Step;
+use models::script::{Script, Step};
 use spec::LockName;
 
 use super::clients::{Group, clients};
@@ -116,8 +116,8 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
 
 /// The locks that any client asks for.
 fn locks(groups: &[Group]) -> Vec<LockName> {
-    let steps = groups.iter().filter_map(|group| group.script.as_ref()).flat_map(|script| &script.steps);
-    let asked = steps.flat_map(Step::all).filter_map(|step| match step {
+    let steps = groups.iter().filter_map(|group| group.script.as_ref()).flat_map(Script::all_steps);
+    let asked = steps.filter_map(|step| match step {
         Step::Acquire { lock, .. } => Some(*lock),
         _ => None,
     });

@@ -39,8 +39,8 @@ impl Uses {
         takes_time: true,
     };
 
-    pub(super) fn of(steps: &[Step]) -> Self {
-        steps.iter().fold(Self::default(), |uses, step| uses.and(Self::of_step(step)))
+    pub(super) fn of<'s>(steps: impl IntoIterator<Item = &'s Step>) -> Self {
+        steps.into_iter().fold(Self::default(), |uses, step| uses.and(Self::of_step(step)))
     }
 
     pub(super) const fn and(self, other: Self) -> Self {

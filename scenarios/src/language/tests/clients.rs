@@ -17,7 +17,7 @@ fn script(keys: &str) -> Script {
 }
 
 fn steps(list: &str) -> Vec<Step> {
-    script(&format!("do = {list}")).steps
+    script(&format!("do = {list}")).threads.remove(0)
 }
 
 fn names(cell: &Cell) -> Vec<&str> {
@@ -27,7 +27,7 @@ fn names(cell: &Cell) -> Vec<&str> {
 #[test]
 fn a_client_without_keys_has_the_default_script() {
     let script = script("");
-    assert_eq!(script.steps, steps("[\"acquire\", \"read\", { sleep = \"50ms\" }, \"write\", \"release\"]"));
+    assert_eq!(script.threads[0], steps("[\"acquire\", \"read\", { sleep = \"50ms\" }, \"write\", \"release\"]"));
     assert_eq!((script.policy, script.rounds, script.retry), (Policy::Checked, Rounds::Times(1), Retry::DEFAULT));
 }
 
@@ -149,8 +149,40 @@ fn a_release_says_how_it_is_given_back() {
 }
 
 #[test]
+fn threads_play_scripts_of_their_own_in_the_order_of_their_names() {
+    let threads = script("thread.two.do = [\"read\"]\nthread.one.do = [\"write\"]").threads;
+    assert_eq!(threads, [steps("[\"write\"]"), steps("[\"read\"]")]);
+    refuse(
+        &client("«do» = [\"read\"]\nthread.one.do = [\"write\"]"),
+        "a client does this, or has threads that do something each",
+    );
+    refuse(&client("thread.one = «{}»"), "missing `do`");
+    refuse(&client("thread.one = «7»"), "a thread is a table, not an integer");
+    refuse(&client("thread = «7»"), "`thread` is a table of threads, not an integer");
+    // What one thread has acquired is not the other's.
+    refuse(
+        &client("thread.one.do = [\"acquire\"]\nthread.two.do = [«\"release\"»]"),
+        "`release` has no lock to act on: no `acquire` stands before it",
+    );
+}
+
+#[test]
+fn arrivals_are_rounds() {
+    let cell = cell(&client("arrivals = { every = \"50ms\", until = \"10s\" }"));
+    let every = Span::Fixed(Duration::from_millis(50));
+    assert_eq!(cell.clients[0].script.rounds, Rounds::Arrive { every, until: Cue(0) });
+    assert_eq!(cell.cues, [(Cue(0), When::At(Duration::from_secs(10)))]);
+    refuse(&client("arrivals = { every = «\"0s\"», until = \"10s\" }"), "a duration of zero does nothing here");
+    refuse(&client("arrivals = { every = \"1s\", until = «\"60s\"» }"), "this never happens: the run ends at 60s");
+    refuse(
+        &client("rounds = 2\n«arrivals» = { every = \"1s\", until = \"10s\" }"),
+        "each arrival is a round: `rounds` and `arrivals` exclude each other",
+    );
+}
+
+#[test]
 fn what_no_client_can_be_yet_is_refused() {
-    for key in ["arrivals", "ttl", "lock", "servers"] {
+    for key in ["ttl", "lock", "servers"] {
         refuse(&client(&format!("«{key}» = \"1s\"")), &format!("`{key}` is not supported yet"));
     }
 }
@@ -237,7 +269,7 @@ fn an_object_is_named_in_three_ways() {
 fn a_script_waits_for_instants_and_for_milestones() {
     let text = file("[client.C]\ndo = [{ at = \"1s\" }, { until = { client = \"A\", point = \"granted\" } }]\n");
     let cell = cell(&text);
-    assert_eq!(cell.clients[2].script.steps, [Step::Await(Cue(0)), Step::Await(Cue(1))]);
+    assert_eq!(cell.clients[2].script.threads[0], [Step::Await(Cue(0)), Step::Await(Cue(1))]);
     let milestone =
         Milestone { client: Some("A".to_owned()), point: host::Point("granted"), nth: 1, plus: Duration::ZERO };
     assert_eq!(cell.cues, [(Cue(0), When::At(Duration::from_secs(1))), (Cue(1), When::Milestone(milestone))]);

@@ -152,9 +152,9 @@ fn tables_merge_key_by_key_and_anything_else_is_replaced() {
     let script = |cell: usize| &scenario.cells[cell].clients[2].script;
     assert_eq!(script(0).policy, Policy::Margin(Duration::from_secs(1)));
     assert_eq!(script(1).policy, Policy::Margin(Duration::from_secs(2)));
-    assert_eq!(script(1).steps, script(0).steps);
+    assert_eq!(script(1).threads[0], script(0).threads[0]);
     assert_eq!(script(2).policy, Policy::Naive);
-    assert_eq!(script(3).steps.len(), 1);
+    assert_eq!(script(3).threads[0].len(), 1);
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_value_that_is_toml_by_itself_keeps_its_type() {
     assert_eq!(set_on("", &["seeds=1_000 # a comment"]).seeds, 1_000);
     assert_eq!(set_on("[client.C]\n", &["client.C.off=true"]).cells[0].clients.len(), 2);
     let scenario = set_on("", &["client.A.do=[\"acquire\"]"]);
-    assert_eq!(scenario.cells[0].clients[0].script.steps.len(), 1);
+    assert_eq!(scenario.cells[0].clients[0].script.threads[0].len(), 1);
     refuse_set("", "ttl=«10»", "a duration is a string such as \"1500ms\", not an integer");
     refuse_set("", "seeds=«1.5»", "`seeds` is a whole number, not a float");
 }

@@ -14,7 +14,7 @@ fn with(resource: &str, steps: &str) -> String {
 }
 
 fn steps(text: &str) -> Vec<Step> {
-    cell(text).clients.remove(0).script.steps
+    cell(text).clients.remove(0).script.threads.remove(0)
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn sleeping(span: &str) -> String {
 }
 
 fn slept(span: &str) -> Span {
-    match cell(&sleeping(span)).clients[0].script.steps.as_slice() {
+    match cell(&sleeping(span)).clients[0].script.threads[0].as_slice() {
         [Step::Sleep(span)] => *span,
         other => panic!("{other:?}"),
     }
