@@ -9,8 +9,8 @@ mod server;
 pub mod switch;
 
 pub use redis::{
-    Again, Extend, LateGrant, LeaseFrom, OnError, OwnerValue, RedisLock, ReleaseBy, Take, TokenSource, ZeroLength,
-    points,
+    Again, Extend, LateGrant, LeaseFrom, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take, TokenSource,
+    ZeroLength, points,
 };
 pub use redisson::{RedissonLock, Resend};
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};

@@ -42,6 +42,14 @@ fn described(lock: &LockFacts) -> String {
             text.push_str(&setting(&format!("{place}.{}", switch.path), switch));
         }
     }
+    let points = lock.points.iter().map(|point| point.0);
+    let requests = lock.operations.iter().map(|operation| operation.0);
+    for (title, names) in [("points", points.collect::<Vec<_>>()), ("requests", requests.collect())] {
+        if !names.is_empty() {
+            text.push('\n');
+            text.push_str(&definition(&format!("its {title}"), COLUMN, &names.join(" ")));
+        }
+    }
     text
 }
 

@@ -18,6 +18,8 @@ pub struct RedisLock {
     pub token: TokenSource,
     /// What follows an attempt without a clear answer.
     pub on_error: OnError,
+    /// What a client does for a lock that is denied.
+    pub on_denied: OnDenied,
     /// From when the lease is counted.
     pub lease_from: LeaseFrom,
     /// What acquiring again means while the lock is held.
@@ -64,6 +66,14 @@ choices! {
         CleanUp = "clean-up", "The key is given back, in case it was taken", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
         Forget = "forget", "Nothing", "https://github.com/leandromoreira/redlock-rb/issues/76";
         TakeForGranted = "take-for-granted", "The client goes on as the owner", "https://github.com/sibson/redbeat/issues/208";
+    }
+}
+
+choices! {
+    OnDenied at "on-denied": "What a client that is denied does for a key that may never expire." {
+        Nothing = "nothing", "Nothing", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
+        LetExpire = "let-expire", "If the key has no time to live, it is given one: `PEXPIRE key ttl NX`", "our own: a remedy for keys that do not expire, https://github.com/redis/redis-py/issues/818";
+        LetExpireAnew = "let-expire-anew", "It is given a time to live, whatever it has: `PEXPIRE key ttl`", "our own: the same remedy, done carelessly";
     }
 }
 
@@ -157,11 +167,12 @@ pub(super) const FACTS: LockFacts = LockFacts {
 const RENEW: [Switch; 4] =
     Renew::switches("never", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/");
 
-const SWITCHES: [Switch; 14] = [
+const SWITCHES: [Switch; 15] = [
     OwnerValue::SWITCH,
     Take::SWITCH,
     TokenSource::SWITCH,
     OnError::SWITCH,
+    OnDenied::SWITCH,
     LeaseFrom::SWITCH,
     Again::SWITCH,
     Extend::SWITCH,
@@ -182,7 +193,7 @@ impl RedisLock {
         if self.token == TokenSource::IncrBeforeSet {
             sent.push(("incr", Acquire));
         }
-        if self.take == Take::SetThenExpire || self.again == Again::OneScript {
+        if self.take == Take::SetThenExpire || self.on_denied != OnDenied::Nothing || self.again == Again::OneScript {
             sent.push(("renew", Acquire));
         }
         if self.again == Again::ReadThenSet {

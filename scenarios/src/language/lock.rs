@@ -49,7 +49,7 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
     let [take_site, token_site] = ["take", "token"].map(|key| fields.get(key).map(|entry| entry.node.site));
     let renew_site = fields.get("renew").map(|entry| entry.site);
     let (value, take, token) = (switch(fields), switch(fields), own_switch::<TokenSource>(fields));
-    let (on_error, lease_from, again) = (switch(fields), switch(fields), switch(fields));
+    let (on_error, on_denied, lease_from, again) = (switch(fields), switch(fields), switch(fields), switch(fields));
     let (extend, zero, release, late_grant) = (switch(fields), switch(fields), switch(fields), switch(fields));
     let renew = fields.maybe("renew", |sink, node| {
         table(sink, node, "`renew`", |fields| {
@@ -77,6 +77,7 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         take: take?,
         token,
         on_error: on_error?,
+        on_denied: on_denied?,
         lease_from: lease_from?,
         again: again?,
         extend: extend?,

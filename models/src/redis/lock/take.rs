@@ -4,8 +4,8 @@ use spec::Token;
 
 use super::SingleRedis;
 use crate::link::LinkError;
-use crate::lock::{Take, TokenSource, points};
-use crate::redis::{Command, Key, RedisHost, Reply, Script, Value};
+use crate::lock::{OnDenied, Take, TokenSource, points};
+use crate::redis::{Command, ExpireIf, Key, Length, RedisHost, Reply, Script, Value};
 
 /// Why the client does not know the key to be its own.
 pub(super) enum NotTaken {
@@ -49,7 +49,10 @@ impl<H: RedisHost> SingleRedis<H> {
         let counted = match self.0.link.call(host, command).await? {
             Reply::Ok => None,
             Reply::Int(count @ 0..) => Some(Token(count.cast_unsigned())),
-            Reply::Nil => return Err(NotTaken::Held),
+            Reply::Nil => {
+                self.help_to_expire(host, key).await;
+                return Err(NotTaken::Held);
+            }
             _ => return Err(NotTaken::Unclear),
         };
         if switches.take == Take::SetThenExpire {
@@ -73,6 +76,18 @@ impl<H: RedisHost> SingleRedis<H> {
         };
         host.point(points::COUNTED).await;
         Ok(token)
+    }
+
+    /// What a client that is denied does for a key that may never expire.
+    async fn help_to_expire(&self, host: &H, key: Key) {
+        let only = match self.0.switches.on_denied {
+            OnDenied::Nothing => return,
+            OnDenied::LetExpire => Some(ExpireIf::Nx),
+            OnDenied::LetExpireAnew => None,
+        };
+        if let Some(ttl) = self.0.ttl {
+            let _ = self.0.link.call(host, Command::Expire { key, length: Length::Millis(ttl.px), only }).await;
+        }
     }
 
     /// The second of two commands: until it is served, the key stays.

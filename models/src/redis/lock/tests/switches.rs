@@ -4,7 +4,7 @@
 use super::*;
 use crate::lock::switch::Choice;
 use crate::lock::{Again as Entering, Extend, LeaseFrom, OnError, OwnerValue, RegistryEntry, ReleaseBy, Renew, Take};
-use crate::lock::{ZeroLength, points};
+use crate::lock::{OnDenied, ZeroLength, points};
 use crate::recipe::Again;
 use crate::redis::{Lives, Script};
 
@@ -97,6 +97,26 @@ fn what_does_not_come_to_expire_is_given_back_as_any_failed_attempt() {
     let (bench, lock) = (Bench::new(Guard::Open), with(RedisLock { take: Take::SetThenExpire, ..default() }));
     bench.mishap("renew", Mishap::RequestLost);
     assert_eq!((acquire(&bench, &lock), pttl(&bench)), (Acquired::Failed, GONE));
+}
+
+#[test]
+fn who_is_denied_may_help_a_key_to_expire() {
+    for (on_denied, without_end, with_end) in [
+        (OnDenied::Nothing, -1, 6_000),
+        (OnDenied::LetExpire, 10_000, 6_000),
+        (OnDenied::LetExpireAnew, 10_000, 10_000),
+    ] {
+        let left = |lives: Lives| {
+            let (bench, lock) = (Bench::new(Guard::Open), with(RedisLock { on_denied, ..default() }));
+            let set = Command::Set { key: LOCK, value: "rival".into(), only: None, get: false, lives };
+            bench.serve(None, REDIS, set);
+            bench.pause(Duration::from_secs(4));
+            assert_eq!(acquire(&bench, &lock), Acquired::Denied);
+            pttl(&bench)
+        };
+        let left = [left(Lives::Forever), left(Lives::Px(10_000))];
+        assert_eq!(left, [without_end, with_end].map(Reply::Int), "{on_denied:?}");
+    }
 }
 
 #[test]
