@@ -113,7 +113,8 @@ impl<N> What<N> {
     }
 
     /// The nodes on which it acts, in the order of their ids; for links, those that send.
-    pub(crate) fn nodes(&self, reacher: Option<NodeId>) -> Vec<NodeId> {
+    #[must_use]
+    pub fn nodes(&self, reacher: Option<NodeId>) -> Vec<NodeId> {
         let targets: Vec<Target> = match self {
             Self::Pause(targets)
             | Self::MachineSleep(targets)
@@ -141,7 +142,8 @@ impl<N> What<N> {
     }
 
     /// Whether it makes processes stand still, hang or die.
-    pub(crate) const fn stops_processes(&self) -> bool {
+    #[must_use]
+    pub const fn stops_processes(&self) -> bool {
         matches!(
             self,
             Self::Pause(_)
@@ -167,7 +169,8 @@ pub enum Target {
 
 impl Target {
     /// Who it is, if that is known.
-    pub(crate) const fn node(self, reacher: Option<NodeId>) -> Option<NodeId> {
+    #[must_use]
+    pub const fn node(self, reacher: Option<NodeId>) -> Option<NodeId> {
         match self {
             Self::Node(node) => Some(node),
             Self::Reacher => reacher,

@@ -1,0 +1,119 @@
+//! What madsim cannot express, in words.
+//!
+//! It has one clock for all nodes, and no sleep shorter than 1 ms. It ends a process by a kill only. Whatever
+//! this world does not know is refused by its name, so that a new kind of fault is never played as nothing.
+
+use std::fmt;
+
+use host::{Duration, Ppm, Span};
+use models::Nudge;
+use models::script::Step;
+use scenarios::{Cell, Contender, Player};
+use sim::{Fault, Lasts, NodeSpec, What, When};
+
+use crate::kernel::MadSim;
+
+/// Why something cannot be played on madsim.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a cell cannot be played on madsim, each reason once; none: it can.
+#[must_use]
+pub fn refusals(cell: &Cell) -> Vec<Refusal> {
+    let contender = Contender::built_in(&cell.lock);
+    let mut world = MadSim::new(0);
+    Player::new(cell, &contender).build_on(&mut world);
+    let mut refusals = world.refusals().to_vec();
+    for client in &cell.clients {
+        refusals.extend(of_span("a client's wait between attempts", &client.script.retry.delay));
+        for step in client.script.steps.iter().flat_map(Step::all) {
+            if let Step::Sleep(span) = step {
+                refusals.extend(of_span("a client's sleep", span));
+            }
+        }
+    }
+    refusals.sort();
+    refusals.dedup();
+    refusals
+}
+
+pub(crate) fn of_node(spec: &NodeSpec) -> Option<Refusal> {
+    (spec.rate != Ppm::ZERO).then(|| Refusal("clocks that run fast or slow: madsim has one clock for all".to_owned()))
+}
+
+/// The table of faults: how each is played, or why not.
+fn what(what: &What<Nudge>) -> Result<(), &'static str> {
+    match what {
+        // By pausing the madsim nodes of a process, or of one part of it.
+        What::Pause(_) | What::Stall(..) | What::Throttle { .. } => Ok(()),
+        // By killing them.
+        What::Kill(_) | What::PowerOff(_) => Ok(()),
+        // By clogging links, and by what is put into madsim's channels, and when.
+        What::Cut(..) | What::Slow(..) | What::Reset(_) | What::HalfOpen { .. } | What::Drop(_) | What::Delay(..) => {
+            Ok(())
+        }
+        // By what a program or a service is told.
+        What::Cancel(_) | What::Shortage(..) | What::SlowDisk(..) | What::Nudge(..) => Ok(()),
+        What::MachineSleep(_) | What::VmStop(_) => Err("no machine's clock can stand still: madsim has one for all"),
+        What::StepClock(..) => Err("no machine's clock can be set: madsim has one for all"),
+        What::ClockRate(..) => Err("no machine's clock can run fast or slow: madsim has one for all"),
+        What::Shutdown(_) => Err("madsim ends a process by a kill only"),
+    }
+}
+
+pub(crate) fn of_fault(fault: &Fault<Nudge>) -> Vec<Refusal> {
+    let mut refusals: Vec<Refusal> = of_moment(&fault.when).into_iter().collect();
+    let name = fault.what.name();
+    refusals.extend(what(&fault.what).err().map(|why| Refusal(format!("{name}: {why}"))));
+    match &fault.what {
+        What::Throttle { run, stop, .. } => {
+            refusals.extend([run, stop].into_iter().filter_map(|time| of_span(name, &Span::Fixed(*time))));
+        }
+        What::SlowDisk(_, by) => refusals.extend(of_span(name, by)),
+        _ => {}
+    }
+    match &fault.lasts {
+        Lasts::For(span) => refusals.extend(of_span(name, span)),
+        Lasts::Until(when) => refusals.extend(of_moment(when)),
+        Lasts::Instant | Lasts::ToTheEnd => {}
+    }
+    refusals
+}
+
+pub(crate) fn of_moment(when: &When) -> Option<Refusal> {
+    match when {
+        When::At(at) => of_span("an instant", &Span::Fixed(*at)),
+        When::Every { at, every, .. } => {
+            of_span("an instant", &Span::Fixed(*at)).or_else(|| of_span("an interval", &Span::Fixed(*every)))
+        }
+        When::Milestone { plus, .. } => of_span("a wait after a milestone", &Span::Fixed(*plus)),
+        When::Step { .. } => Some(Refusal("a node's nth step: madsim does not count steps".to_owned())),
+    }
+}
+
+/// Nothing in madsim waits for less than 1 ms, unless it does not wait at all.
+pub(crate) fn of_span(what: &str, span: &Span) -> Option<Refusal> {
+    let shortest = match span {
+        Span::Fixed(Duration::ZERO) => return None,
+        Span::Fixed(always) => *always,
+        Span::Uniform { from, .. } => *from,
+        Span::Exponential { .. } => Duration::ZERO,
+        Span::Pareto { min, .. } => *min,
+    };
+    let refuses = shortest < FLOOR;
+    refuses.then(|| Refusal(format!("{what} of less than 1 ms: madsim sleeps for 1 ms at least")))
+}
+
+const FLOOR: Duration = Duration::from_millis(1);
