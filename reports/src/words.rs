@@ -126,7 +126,7 @@ pub(crate) const fn unmet(assumption: Assumption) -> &'static str {
         Assumption::DelayedRestart => "a server that lost its memory was back within the time of a lease",
         Assumption::SyncedDisk => "a server's disk lost what it was told to keep",
         Assumption::NoLossyFailover => "a failover lost a grant",
-        Assumption::ResourceChecksTokens => "the resource compares no tokens",
+        Assumption::ResourceChecksTokens => "the resource has no sound fence",
     }
 }
 

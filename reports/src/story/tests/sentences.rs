@@ -139,7 +139,7 @@ fn a_lock_that_had_all_it_needs_is_to_blame() {
 fn a_lock_is_to_blame_for_what_is_inside_its_assumptions_and_for_nothing_else() {
     let mut told = granted_twice();
     told.wrote(6_000, attempt(WORKER_2, 1), 0, Some(0), 0).wrote(6_100, attempt(WORKER_1, 1), 0, Some(0), 1);
-    let sentence = "That breaks grant-exclusion and belief-exclusion inside the assumptions of redis, so that the lock is to blame, and no-lost-update and effect-order outside them: the resource compares no tokens (resource-checks-tokens).";
+    let sentence = "That breaks grant-exclusion and belief-exclusion inside the assumptions of redis, so that the lock is to blame, and no-lost-update and effect-order outside them: the resource has no sound fence (resource-checks-tokens).";
     expect_sentence(&told, Property::NoLostUpdate, sentence);
 }
 
