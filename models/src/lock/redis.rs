@@ -4,7 +4,7 @@
 use host::{Operation, Point};
 
 use super::renew::Renew;
-use super::switch::{Choice, Switch, choices};
+use super::switch::{Choice, PAGE, Switch, choices};
 use super::{LockFacts, Occasion, server};
 
 /// The lock on one Redis server; the default is the published one.
@@ -38,69 +38,89 @@ pub struct RedisLock {
 
 choices! {
     OwnerValue at "value": "The value that the key holds, by which its owner is known." {
-        PerAttempt = "per-attempt", "Random, fresh for every attempt", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
-        PerClient = "per-client", "Random, one for the client's whole life", "https://github.com/redis/redis-py/issues/416";
+        PerAttempt = "per-attempt", "Random, fresh for every attempt", PAGE;
+        PerClient = "per-client", "Random, one for the client's whole life",
+            "https://github.com/redis/redis-py/issues/416";
         Constant = "constant", "The same for everybody", "https://github.com/laravel/framework/issues/26213";
     }
 }
 
 choices! {
     Take at "take": "How the key is taken." {
-        OneCommand = "one-command", "`SET key value NX PX ttl`", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
-        SetThenExpire = "set-then-expire", "`SET key value NX`, and then `PEXPIRE key ttl`", "https://github.com/redis/redis-py/issues/818";
+        OneCommand = "one-command", "`SET key value NX PX ttl`", PAGE;
+        SetThenExpire = "set-then-expire", "`SET key value NX`, and then `PEXPIRE key ttl`",
+            "https://github.com/redis/redis-py/issues/818";
     }
 }
 
 choices! {
-    TokenSource at "token": "Where the fencing token comes from; `incr-in-script`, if the resource checks tokens and nothing is set." {
-        None = "none", "There is none: the owner value has no order", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
-        IncrInScript = "incr-in-script", "`INCR` in the script that takes the key", "https://github.com/redisson/redisson/blob/master/redisson/src/main/java/org/redisson/RedissonFencedLock.java";
-        IncrBeforeSet = "incr-before-set", "`INCR`, and then the key is taken", "a common tutorial's sketch: draw a number, then `SET NX` with it";
-        CounterPerClient = "counter-per-client", "A counter in each client's memory", "https://github.com/nexi-lab/nexus/pull/2099";
-        OwnerValue = "owner-value", "The owner value, read as a number", "http://antirez.com/news/101, and what Kleppmann had said of it before";
+    TokenSource at "token":
+        "Where the fencing token comes from; `incr-in-script`, if the resource checks tokens and nothing is set."
+    {
+        None = "none", "There is none: the owner value has no order", PAGE;
+        IncrInScript = "incr-in-script", "`INCR` in the script that takes the key",
+            "https://github.com/redisson/redisson/blob/master/redisson/src/main/java/org/redisson/RedissonFencedLock.java";
+        IncrBeforeSet = "incr-before-set", "`INCR`, and then the key is taken",
+            "a common tutorial's sketch: draw a number, then `SET NX` with it";
+        CounterPerClient = "counter-per-client", "A counter in each client's memory",
+            "https://github.com/nexi-lab/nexus/pull/2099";
+        OwnerValue = "owner-value", "The owner value, read as a number",
+            "http://antirez.com/news/101, and what Kleppmann had said of it before";
     }
 }
 
 choices! {
     OnError at "on-error": "What follows an attempt to acquire without a clear answer." {
-        CleanUp = "clean-up", "The key is given back, in case it was taken", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
+        CleanUp = "clean-up", "The key is given back, in case it was taken", PAGE;
         Forget = "forget", "Nothing", "https://github.com/leandromoreira/redlock-rb/issues/76";
-        TakeForGranted = "take-for-granted", "The client goes on as the owner", "https://github.com/sibson/redbeat/issues/208";
+        TakeForGranted = "take-for-granted", "The client goes on as the owner",
+            "https://github.com/sibson/redbeat/issues/208";
     }
 }
 
 choices! {
     OnDenied at "on-denied": "What a client that is denied does for a key that may never expire." {
-        Nothing = "nothing", "Nothing", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
-        LetExpire = "let-expire", "If the key has no time to live, it is given one: `PEXPIRE key ttl NX`", "our own: a remedy for keys that do not expire, https://github.com/redis/redis-py/issues/818";
-        LetExpireAnew = "let-expire-anew", "It is given a time to live, whatever it has: `PEXPIRE key ttl`", "our own: the same remedy, done carelessly";
+        Nothing = "nothing", "Nothing", PAGE;
+        LetExpire = "let-expire", "If the key has no time to live, it is given one: `PEXPIRE key ttl NX`",
+            "our own: a remedy for keys that do not expire, https://github.com/redis/redis-py/issues/818";
+        LetExpireAnew = "let-expire-anew", "It is given a time to live, whatever it has: `PEXPIRE key ttl`",
+            "our own: the same remedy, done carelessly";
     }
 }
 
 choices! {
     LeaseFrom at "lease-from": "From when the client counts the lease." {
-        Request = "request", "From before the request; a lease that is over when the answer comes is given back", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
-        Reply = "reply", "From the answer, however long it took", "http://antirez.com/news/101, what its second look at the clock is for";
-        FirstTry = "first-try", "From before the first of several tries, without a look whether it is over", "https://github.com/mike-marcacci/node-redlock/issues/296";
+        Request = "request", "From before the request; a lease that is over when the answer comes is given back",
+            PAGE;
+        Reply = "reply", "From the answer, however long it took",
+            "http://antirez.com/news/101, what its second look at the clock is for";
+        FirstTry = "first-try", "From before the first of several tries, without a look whether it is over",
+            "https://github.com/mike-marcacci/node-redlock/issues/296";
     }
 }
 
 choices! {
     Again at "again": "What acquiring a lock means that the client holds already." {
-        Separate = "separate", "Another attempt, which is denied as anybody's: the lock is not re-entrant", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
-        OneScript = "one-script", "The lease is extended by the script that compares the value", "https://github.com/redisson/redisson/issues/84, its fix";
-        ReadThenSet = "read-then-set", "`GET`, and if the value is the client's own, `SET` without a condition", "https://github.com/redisson/redisson/issues/84";
-        CountedInProcess = "counted-in-process", "The client counts in its memory, and asks nobody", "https://github.com/spring-projects/spring-integration/issues/1888";
+        Separate = "separate", "Another attempt, which is denied as anybody's: the lock is not re-entrant", PAGE;
+        OneScript = "one-script", "The lease is extended by the script that compares the value",
+            "https://github.com/redisson/redisson/issues/84, its fix";
+        ReadThenSet = "read-then-set", "`GET`, and if the value is the client's own, `SET` without a condition",
+            "https://github.com/redisson/redisson/issues/84";
+        CountedInProcess = "counted-in-process", "The client counts in its memory, and asks nobody",
+            "https://github.com/spring-projects/spring-integration/issues/1888";
     }
 }
 
 choices! {
     Extend at "extend": "How the lease is extended, by a step or in the background." {
-        Checked = "checked", "`PEXPIRE` in a script, if the key holds the owner's value", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
+        Checked = "checked", "`PEXPIRE` in a script, if the key holds the owner's value", PAGE;
         Unchecked = "unchecked", "`PEXPIRE`, whosever the key is", "https://github.com/sibson/redbeat/issues/127";
-        CreateIfMissing = "create-if-missing", "As `checked`, but a key that is gone is taken anew", "https://github.com/leandromoreira/redlock-rb/issues/36";
-        AddToRest = "add-to-rest", "As `checked`, but the length is added to what is left", "https://github.com/resonatehq/resonate/pull/280";
-        ReleaseThenTake = "release-then-take", "The key is given back and taken again", "https://github.com/kent8192/reinhardt-web/issues/1476";
+        CreateIfMissing = "create-if-missing", "As `checked`, but a key that is gone is taken anew",
+            "https://github.com/leandromoreira/redlock-rb/issues/36";
+        AddToRest = "add-to-rest", "As `checked`, but the length is added to what is left",
+            "https://github.com/resonatehq/resonate/pull/280";
+        ReleaseThenTake = "release-then-take", "The key is given back and taken again",
+            "https://github.com/kent8192/reinhardt-web/issues/1476";
     }
 }
 
@@ -113,18 +133,24 @@ choices! {
 
 choices! {
     ReleaseBy at "release": "How the key is given back." {
-        Checked = "checked", "`DEL` in a script, if the key holds the owner's value", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
+        Checked = "checked", "`DEL` in a script, if the key holds the owner's value", PAGE;
         Unchecked = "unchecked", "`DEL`, whosever the key is", "https://github.com/laravel/framework/issues/26213";
-        CheckThenDelete = "check-then-delete", "`GET`, and if the value is the owner's, `DEL`", "https://github.com/redis/redis-py/pull/1031";
-        Transaction = "transaction", "`WATCH`, `GET`, and if the value is the owner's, `MULTI`, `DEL`, `EXEC`", "https://redis.io/docs/latest/develop/using-commands/transactions/";
+        CheckThenDelete = "check-then-delete", "`GET`, and if the value is the owner's, `DEL`",
+            "https://github.com/redis/redis-py/pull/1031";
+        Transaction = "transaction", "`WATCH`, `GET`, and if the value is the owner's, `MULTI`, `DEL`, `EXEC`",
+            "https://redis.io/docs/latest/develop/using-commands/transactions/";
     }
 }
 
 choices! {
     LateGrant at "late-grant": "What becomes of a grant that comes after its caller was interrupted." {
-        Forgotten = "forgotten", "Nobody looks at it: the call died with its caller, and the key stays until it expires", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/, which says nothing of it";
-        Kept = "kept", "It is taken as any other, and renewed; nobody is left who could release it", "https://github.com/redisson/redisson/issues/2714";
-        GivenBack = "given-back", "It is given back at once", "https://github.com/redisson/redisson/issues/2714, its fix";
+        Forgotten = "forgotten",
+            "Nobody looks at it: the call died with its caller, and the key stays until it expires",
+            PAGE;
+        Kept = "kept", "It is taken as any other, and renewed; nobody is left who could release it",
+            "https://github.com/redisson/redisson/issues/2714";
+        GivenBack = "given-back", "It is given back at once",
+            "https://github.com/redisson/redisson/issues/2714, its fix";
     }
 }
 
@@ -164,8 +190,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     service: &server::SWITCHES,
 };
 
-const RENEW: [Switch; 4] =
-    Renew::switches("never", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/");
+const RENEW: [Switch; 4] = Renew::switches("never", PAGE);
 
 const SWITCHES: [Switch; 15] = [
     OwnerValue::SWITCH,

@@ -17,9 +17,12 @@ pub struct RedissonLock {
 
 choices! {
     Resend at "resend": "What becomes of a request to take the lock that was not answered." {
-        Never = "never", "Nothing: the attempt has failed", "https://github.com/redisson/redisson/issues/7367, its fix";
-        Blindly = "blindly", "It is sent again, up to three times, and counts again", "https://github.com/redisson/redisson/issues/7367";
-        ByName = "by-name", "It is sent again under the same name, and counts once", "https://github.com/redisson/redisson/pull/7368";
+        Never = "never", "Nothing: the attempt has failed",
+            "https://github.com/redisson/redisson/issues/7367, its fix";
+        Blindly = "blindly", "It is sent again, up to three times, and counts again",
+            "https://github.com/redisson/redisson/issues/7367";
+        ByName = "by-name", "It is sent again under the same name, and counts once",
+            "https://github.com/redisson/redisson/pull/7368";
     }
 }
 

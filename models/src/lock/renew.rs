@@ -2,7 +2,7 @@
 
 use host::Duration;
 
-use super::switch::{Choice, Switch, Takes, choices};
+use super::switch::{Choice, PAGE, Switch, Takes, choices};
 
 /// A renewal in the background.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,21 +20,26 @@ pub struct Renew {
 choices! {
     OnFailure at "renew.on-failure": "What follows a renewal that was not answered; one that was refused ends it." {
         Stop = "stop", "The renewal ends, and the holder is told", "https://github.com/redisson/redisson/pull/2518";
-        TryOn = "try-on", "It is tried again for as long as the lease may live, then the holder is told", "https://github.com/hashicorp/consul/pull/912";
+        TryOn = "try-on", "It is tried again for as long as the lease may live, then the holder is told",
+            "https://github.com/hashicorp/consul/pull/912";
     }
 }
 
 choices! {
     Stops at "renew.stops": "When the renewal of a lock stops that is given back." {
-        BeforeRelease = "before-release", "Before the release is sent", "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
-        AfterRelease = "after-release", "Once the release is confirmed: it outlives one that is lost", "https://github.com/redisson/redisson/issues/3714";
+        BeforeRelease = "before-release", "Before the release is sent", PAGE;
+        AfterRelease = "after-release", "Once the release is confirmed: it outlives one that is lost",
+            "https://github.com/redisson/redisson/issues/3714";
     }
 }
 
 choices! {
-    RegistryEntry at "renew.entry": "What becomes of the entry `is being renewed` in the client's memory: while it is there, the client begins no other renewal of that lock." {
+    RegistryEntry at "renew.entry":
+        "What becomes of the note that a lock is being renewed: while it is there, no other renewal of it begins."
+    {
         Cleared = "cleared", "It goes when the renewal ends", "https://github.com/redisson/redisson/pull/2518";
-        Stays = "stays", "It goes with a confirmed release only", "https://github.com/redisson/redisson/issues/2515";
+        Stays = "stays", "It goes with a confirmed release only",
+            "https://github.com/redisson/redisson/issues/2515";
     }
 }
 

@@ -13,14 +13,17 @@ pub struct RedisServer {
 
 choices! {
     TtlClock at "ttl-clock": "On which clock the server counts the lives of its keys." {
-        Wall = "wall", "The wall clock, which may be set", "https://github.com/redis/redis/blob/7.0.15/src/db.c, keyIsExpired";
-        Monotonic = "monotonic", "The monotonic clock, which no Redis reads for this", "https://github.com/valkey-io/valkey/issues/2651, which asks for it";
+        Wall = "wall", "The wall clock, which may be set",
+            "https://github.com/redis/redis/blob/7.0.15/src/db.c, keyIsExpired";
+        Monotonic = "monotonic", "The monotonic clock, which no Redis reads for this",
+            "https://github.com/valkey-io/valkey/issues/2651, which asks for it";
     }
 }
 
 choices! {
     Persistence at "persistence": "What survives the server's process." {
-        None = "none", "Nothing: a restarted server is empty", "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/";
+        None = "none", "Nothing: a restarted server is empty",
+            "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/";
     }
 }
 

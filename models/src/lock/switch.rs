@@ -51,22 +51,25 @@ pub trait Choice: Copy + Default + PartialEq + fmt::Debug + 'static {
     const WORDS: &'static [Word];
 }
 
+/// The page that describes the published lock.
+pub(crate) const PAGE: &str = "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
+
 /// Writes down a switch: `Type at "path": "what it decides" { Setting = "word", "meaning", "source"; … }`,
 /// the default first.
 macro_rules! choices {
     (
         $type:ident at $path:literal: $about:literal {
-            $default:ident = $default_name:literal, $default_meaning:literal, $default_source:literal;
-            $( $variant:ident = $name:literal, $meaning:literal, $source:literal; )*
+            $default:ident = $default_name:literal, $default_meaning:literal, $default_source:expr;
+            $( $variant:ident = $name:literal, $meaning:literal, $source:expr; )*
         }
     ) => {
         #[doc = $about]
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub enum $type {
-            #[doc = concat!($default_meaning, ". (", $default_source, ")")]
+            #[doc = concat!($default_meaning, ".")]
             #[default]
             $default,
-            $( #[doc = concat!($meaning, ". (", $source, ")")] $variant, )*
+            $( #[doc = concat!($meaning, ".")] $variant, )*
         }
 
         impl $crate::lock::switch::Choice for $type {

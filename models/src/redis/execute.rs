@@ -123,7 +123,10 @@ impl Step<'_> {
         if only.is_some_and(|only| exists != (only == SetIf::Xx)) {
             return Ok(old.unwrap_or(Reply::Nil));
         }
-        let when = when.or_else(|| self.live(&key).and_then(|entry| entry.when).filter(|_| lives == Lives::AsBefore));
+        let when = match lives {
+            Lives::AsBefore => self.live(&key).and_then(|entry| entry.when),
+            _ => when,
+        };
         let owner = self.cx.attempt;
         self.insert(key, Entry { data: Data::String(value), when, owner });
         Ok(old.unwrap_or(Reply::Ok))
