@@ -4,8 +4,10 @@
 //! would make a run depend on more than its seed. These two are all a recipe needs.
 
 use core::future::{Future, poll_fn};
-use core::pin::pin;
-use core::task::Poll;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
 
 /// Which of two futures ended first, and with what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,15 +21,34 @@ pub enum Either<A, B> {
 /// Waits for whichever ends first, polling `a` before `b`, and drops the loser.
 ///
 /// A dropped call is not undone: its request may still be served, its late reply is ignored.
-pub async fn first<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Output> {
-    let (mut a, mut b) = (pin!(a), pin!(b));
-    poll_fn(|cx| {
-        if let Poll::Ready(value) = a.as_mut().poll(cx) {
+pub const fn first<A: Future, B: Future>(a: A, b: B) -> First<A, B> {
+    First { b, a }
+}
+
+pin_project! {
+    /// What [`first`] waits with. Not an `async fn`, whose future would have room for both twice: once as
+    /// arguments and once as what is polled; and futures of clients are nested ten deep.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless they are awaited"]
+    pub struct First<A, B> {
+        // Dropped in this order.
+        #[pin]
+        b: B,
+        #[pin]
+        a: A,
+    }
+}
+
+impl<A: Future, B: Future> Future for First<A, B> {
+    type Output = Either<A::Output, B::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(value) = this.a.poll(cx) {
             return Poll::Ready(Either::Left(value));
         }
-        b.as_mut().poll(cx).map(Either::Right)
-    })
-    .await
+        this.b.poll(cx).map(Either::Right)
+    }
 }
 
 /// Waits for all, polling them in the given order; the results keep it.
@@ -53,7 +74,8 @@ pub async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Outp
 mod tests {
     use super::*;
     use core::future::{pending, ready};
-    use core::task::{Context, Waker};
+    use core::pin::pin;
+    use core::task::Waker;
 
     fn now<F: Future>(future: F) -> F::Output {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {

@@ -4,11 +4,11 @@
 //! handle is asked to do has no effect and is counted: `Drop` code of a dead process is not a crash's
 //! last wish.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll};
 
@@ -16,6 +16,8 @@ use host::{
     AttemptId, CallError, Calls, ConnectError, Connection, Cue, Domain, Duration, Host, MonoTime, NodeId, Part, Point,
     Purpose, Request, Server, Stage, Task, WallTime,
 };
+
+use pin_project_lite::pin_project;
 
 use crate::calls::CallSlot;
 use crate::core::Core;
@@ -150,20 +152,58 @@ impl<D: Domain> Host for SimHost<D> {
         self.core.borrow_mut().open_attempt(self.node)
     }
 
-    async fn attempt<T>(&self, attempt: AttemptId, body: impl Future<Output = T>) -> T {
-        let enter = |scope| std::mem::replace(&mut self.core.borrow_mut().scope, scope);
-        // If it is given up half-way, its `Drop` code is in the scope too: these run in reverse order.
-        let outer = Cell::new(None);
-        let _leaves = OnDrop(|| _ = enter(outer.get()));
-        let mut body = pin!(body);
-        let _enters = OnDrop(|| outer.set(enter(Some(attempt))));
-        poll_fn(|cx| {
-            let outer = enter(Some(attempt));
-            let polled = body.as_mut().poll(cx);
-            enter(outer);
-            polled
-        })
-        .await
+    fn attempt<T>(&self, attempt: AttemptId, body: impl Future<Output = T>) -> impl Future<Output = T> {
+        Scoped { attempt, body, outer: Outer { core: &self.core, scope: None } }
+    }
+}
+
+pin_project! {
+    // Work in the scope of an attempt. Not an `async fn`, whose future would have room for the work twice.
+    struct Scoped<'a, D: Domain, F> {
+        attempt: AttemptId,
+        #[pin]
+        body: F,
+        // Dropped after the body.
+        outer: Outer<'a, D>,
+    }
+
+    impl<D: Domain, F> PinnedDrop for Scoped<'_, D, F> {
+        // If it is given up half-way, the work's `Drop` code is in the scope too.
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            this.outer.scope = this.outer.enter(Some(*this.attempt));
+        }
+    }
+}
+
+/// The scope around a [`Scoped`].
+struct Outer<'a, D: Domain> {
+    core: &'a RefCell<Core<D>>,
+    /// What it is, as the body is dropped.
+    scope: Option<AttemptId>,
+}
+
+impl<D: Domain> Outer<'_, D> {
+    fn enter(&self, scope: Option<AttemptId>) -> Option<AttemptId> {
+        std::mem::replace(&mut self.core.borrow_mut().scope, scope)
+    }
+}
+
+impl<D: Domain> Drop for Outer<'_, D> {
+    fn drop(&mut self) {
+        self.enter(self.scope);
+    }
+}
+
+impl<D: Domain, F: Future> Future for Scoped<'_, D, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let outer = this.outer.enter(Some(*this.attempt));
+        let polled = this.body.poll(cx);
+        this.outer.enter(outer);
+        polled
     }
 }
 
