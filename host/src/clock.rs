@@ -12,8 +12,62 @@
 //! A slew is a rate error that lasts for a while: it moves all three. At the end of their range, centuries
 //! away, clocks stand.
 
+use crate::program::Host;
 use crate::ratio::Ppm;
 use crate::time::{Deadline, MonoTime, SimTime, WallTime};
+
+/// One of a machine's clocks, as a program chooses it to count on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Clock {
+    /// `CLOCK_MONOTONIC`.
+    #[default]
+    Monotonic,
+    /// `CLOCK_BOOTTIME`.
+    Boottime,
+    /// `CLOCK_REALTIME`.
+    Wall,
+}
+
+impl Clock {
+    /// What it reads in that process, as a count of ns. The wall clock's may go back.
+    pub fn read(self, host: &impl Host) -> MonoTime {
+        match self {
+            Self::Monotonic => host.monotonic(),
+            Self::Boottime => host.boottime(),
+            Self::Wall => MonoTime::from_nanos(u64::try_from(host.wall().as_nanos()).unwrap_or(0)),
+        }
+    }
+
+    /// What it reads as a segment begins.
+    #[must_use]
+    pub fn first_of(self, segment: &Segment) -> MonoTime {
+        MonoTime::from_nanos(match self {
+            Self::Monotonic => segment.mono,
+            Self::Boottime => segment.boot,
+            Self::Wall => u64::try_from(segment.wall).unwrap_or(0),
+        })
+    }
+
+    /// The instant at which it reads so much.
+    #[must_use]
+    pub fn deadline(self, reading: MonoTime) -> Deadline {
+        match self {
+            Self::Monotonic => Deadline::Mono(reading),
+            Self::Boottime => Deadline::Boot(reading),
+            Self::Wall => Deadline::Wall(WallTime::from_nanos(i64::try_from(reading.as_nanos()).unwrap_or(i64::MAX))),
+        }
+    }
+
+    /// By how much it counts in a million of true time, in such a segment.
+    #[must_use]
+    pub const fn rate_in(self, segment: &Segment) -> u64 {
+        let runs = match self {
+            Self::Monotonic => matches!(segment.ticking, Ticking::All),
+            Self::Boottime | Self::Wall => !matches!(segment.ticking, Ticking::None),
+        };
+        if runs { segment.rate.per_million() } else { 0 }
+    }
+}
 
 /// Which of a machine's clocks run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

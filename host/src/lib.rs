@@ -41,7 +41,7 @@ pub mod shortage;
 pub mod span;
 pub mod time;
 
-pub use clock::{Segment, Ticking};
+pub use clock::{Clock, Segment, Ticking};
 pub use digest::{Digest, Fold};
 pub use disk::Disk;
 pub use ids::{AttemptId, CallId, ConnId, NodeId, Operation, Origin, Part, Point, Server, TimerId};

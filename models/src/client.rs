@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::rc::Rc;
 
-use host::{Cue, Duration, Either, Part, Point, Purpose, Server, Span, Stage, first};
+use host::{Clock, Cue, Duration, Either, Part, Point, Purpose, Server, Span, Stage, first};
 use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 
 use crate::link::Link;
@@ -46,14 +46,15 @@ use backoff::Backoff;
 use claims::Claims;
 use section::Section;
 
-/// One life of a client, from the start of its process to the end of its script.
-pub async fn play<H, L>(host: H, recipe: L, resource: Server<Op>, script: Rc<Script>)
+/// One life of a client, from the start of its process to the end of its script. `clock` is that on which its
+/// lock counts leases.
+pub async fn play<H, L>(host: H, recipe: L, clock: Clock, resource: Server<Op>, script: Rc<Script>)
 where
     H: ResourceHost + Stage,
     L: Recipe<H>,
 {
     let resource = Link::new(resource, script.call_timeout);
-    let client = Rc::new(Client { host, recipe, resource, script });
+    let client = Rc::new(Client { host, recipe, clock, resource, script });
     let host = &client.host;
     host.point(points::STARTED).await;
     // If it cannot connect now, the first call tries again.
@@ -70,6 +71,7 @@ where
 struct Client<H: ResourceHost, L> {
     host: H,
     recipe: L,
+    clock: Clock,
     resource: Link<H, Op>,
     script: Rc<Script>,
 }
@@ -345,12 +347,14 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
             return;
         }
         loop {
-            let Some(until) = self.claims.held().filter_map(Section::until).min() else { return pending().await };
-            let left = until.left(self.client.host.monotonic());
+            let host = &self.client.host;
+            let Some(left) = self.claims.held().filter_map(|held| held.left(host)).min() else {
+                return pending().await;
+            };
             if left.is_zero() {
                 return;
             }
-            self.client.host.sleep(left).await;
+            host.sleep(left).await;
         }
     }
 }

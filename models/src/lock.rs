@@ -16,7 +16,7 @@ pub use redisson::{RedissonLock, Resend};
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
 pub use server::{Persistence, RedisServer, TtlClock};
 
-use host::{Duration, Name, Operation, Point, Ppm, nanos};
+use host::{Clock, Duration, Name, Operation, Point, Ppm, nanos};
 use spec::{Assumption, Property};
 
 use switch::Switch;
@@ -153,6 +153,15 @@ impl Lock {
             Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
             // It has no lease.
             Self::None => Duration::ZERO,
+        }
+    }
+
+    /// The clock on which its clients count their leases.
+    #[must_use]
+    pub const fn lease_clock(&self) -> Clock {
+        match self {
+            Self::Redis(lock) => lock.clock.clock(),
+            Self::Redisson(_) | Self::None => Clock::Monotonic,
         }
     }
 

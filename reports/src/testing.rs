@@ -52,7 +52,12 @@ impl Told {
             rate: Ppm::ZERO,
             ticking: Ticking::All,
         };
-        let node = |name: &str| NodeHistory { name: name.into(), clocks: vec![clock], activity: Vec::new() };
+        let node = |name: &str| NodeHistory {
+            name: name.into(),
+            clocks: vec![clock],
+            activity: Vec::new(),
+            lease_clock: host::Clock::Monotonic,
+        };
         let clients = [WORKER_1, WORKER_2, WORKER_3];
         Self {
             history: History {

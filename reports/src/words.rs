@@ -43,9 +43,9 @@ pub(crate) fn counted(number: u64, thing: &str) -> String {
 /// something else.
 pub(crate) fn promised_end(history: &History, client: NodeId, until: MonoTime) -> String {
     // Clocks begin where they like: what they have counted since the run began compares.
-    let clocks = history.nodes.get(client.index()).map_or(&[][..], |node| node.clocks.as_slice());
-    let began = clocks.first().map_or(0, |clock| clock.mono);
-    let own = thousandths(until.as_nanos().saturating_sub(began));
+    let node = history.nodes.get(client.index());
+    let began = node.and_then(|node| node.clocks.first().map(|clock| node.lease_clock.first_of(clock)));
+    let own = thousandths(until.as_nanos().saturating_sub(began.map_or(0, |began| began.as_nanos())));
     match history.when(client, until) {
         SimTime::NEVER => format!("until {own} on its own clock, which it never reads"),
         at if seconds(at) == own => format!("until {own}"),

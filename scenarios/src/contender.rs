@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use host::{Duration, Server};
+use host::{Clock, Duration, Server};
 use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
 use models::none::NoLock;
@@ -36,6 +36,7 @@ pub struct Bench {
 #[derive(Clone)]
 pub struct Contender {
     name: String,
+    lease_clock: Clock,
     make: Arc<MakeClients>,
     check: Option<OwnCheck>,
 }
@@ -58,12 +59,13 @@ impl Contender {
     /// One of the locks that scenario files name.
     #[must_use]
     pub fn built_in(lock: &Lock) -> Self {
-        let (name, lock) = (lock.facts().name.to_owned(), lock.clone());
+        let (name, lease_clock, lock) = (lock.facts().name.to_owned(), lock.lease_clock(), lock.clone());
         let make = move |bench: &Bench, resource, script| built_in(&lock, bench, resource, script);
-        Self { name, make: Arc::new(make), check: None }
+        Self { name, lease_clock, make: Arc::new(make), check: None }
     }
 
-    /// A user's own lock. `make` is called for each process, so that each has connections of its own.
+    /// A user's own lock, which counts its leases on the monotonic clock. `make` is called for each process, so
+    /// that each has connections of its own.
     pub fn own<R, F>(name: &str, make: F) -> Self
     where
         R: Recipe<LabHost>,
@@ -72,9 +74,9 @@ impl Contender {
         let make = Arc::new(make);
         let clients = move |bench: &Bench, resource, script| {
             let make = Arc::clone(&make);
-            program(bench, resource, script, move |bench| make(bench))
+            program(bench, Clock::Monotonic, resource, script, move |bench| make(bench))
         };
-        Self { name: name.to_owned(), make: Arc::new(clients), check: None }
+        Self { name: name.to_owned(), lease_clock: Clock::Monotonic, make: Arc::new(clients), check: None }
     }
 
     /// The same, against a resource that decides by `check` instead of what the scenario says.
@@ -85,6 +87,11 @@ impl Contender {
 
     pub(crate) fn check(&self) -> Option<OwnCheck> {
         self.check.clone()
+    }
+
+    /// The clock on which its clients count their leases.
+    pub(crate) const fn lease_clock(&self) -> Clock {
+        self.lease_clock
     }
 
     /// Its name in reports.
@@ -106,27 +113,29 @@ pub(crate) fn built_in<H: LocksHost>(
     resource: Server<Op>,
     script: Rc<Script>,
 ) -> Program<H> {
+    let clock = lock.lease_clock();
     match lock {
         Lock::Redis(switches) => {
             let switches = switches.clone();
-            program(bench, resource, script, move |bench| {
+            program(bench, clock, resource, script, move |bench| {
                 SingleRedis::new(bench.redis[0], bench.ttl, bench.call_timeout, &switches)
             })
         }
         Lock::Redisson(switches) => {
             let switches = switches.clone();
-            program(bench, resource, script, move |bench| {
+            program(bench, clock, resource, script, move |bench| {
                 let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
                 Redisson::new(bench.redis[0], ttl, bench.call_timeout, &switches)
             })
         }
-        Lock::None => program(bench, resource, script, |_| NoLock),
+        Lock::None => program(bench, clock, resource, script, |_| NoLock),
     }
 }
 
 /// The program of a client that plays its script with the recipe that `make` makes for it.
 fn program<H: LocksHost, R: Recipe<H>>(
     bench: &Bench,
+    clock: Clock,
     resource: Server<Op>,
     script: Rc<Script>,
     make: impl Fn(&Bench) -> R + 'static,
@@ -134,7 +143,7 @@ fn program<H: LocksHost, R: Recipe<H>>(
     let bench = bench.clone();
     Box::new(move |host| {
         let recipe = make(&bench);
-        Box::pin(play(host, recipe, resource, Rc::clone(&script)))
+        Box::pin(play(host, recipe, clock, resource, Rc::clone(&script)))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::{Ending, NodeId, SimTime};
+use host::{Clock, Ending, NodeId, SimTime};
 use models::Nudge;
 use sim::{Bounds, Fault, Outcome, Record, Strike};
 use spec::{Entry, History, Judgement, NodeHistory, Note, Property, Verdict, judge};
@@ -112,7 +112,8 @@ impl<'c> Player<'c> {
         let Outcome { notes, nodes, strikes, end, ending, hash, events, application_events, .. } = outcome;
         let counted = Counted { messages: outcome.messages, syncs: outcome.syncs };
         let reached = outcome.cues.get(self.cell.cues.len()..).unwrap_or_default().to_vec();
-        let history = history(notes, nodes, end, ending, SimTime::ZERO + self.cell.horizon);
+        let history =
+            history(notes, nodes, |node| self.world.lease_clock(node), end, ending, SimTime::ZERO + self.cell.horizon);
         let mut judgement = judge(&history, &self.world.rules, &Property::ALL);
         let landed = self.landed(&history, &strikes);
         self.mark_vacuous(&mut judgement, &landed);
@@ -229,12 +230,17 @@ const fn rank(property: Property) -> u8 {
 fn history(
     entries: Vec<Entry>,
     nodes: Vec<sim::NodeOutcome>,
+    lease_clock: impl Fn(NodeId) -> Clock,
     end: SimTime,
     ending: Ending,
     horizon: SimTime,
 ) -> History {
-    let nodes =
-        nodes.into_iter().map(|node| NodeHistory { name: node.name, clocks: node.clocks, activity: node.activity });
+    let nodes = nodes.into_iter().enumerate().map(|(index, node)| NodeHistory {
+        name: node.name,
+        clocks: node.clocks,
+        activity: node.activity,
+        lease_clock: lease_clock(NodeId::new(u16::try_from(index).expect("a world has few nodes"))),
+    });
     History { entries, nodes: nodes.collect(), end, ending, horizon }
 }
 

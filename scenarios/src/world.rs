@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use host::{Duration, NodeId, Server, Span};
+use host::{Clock, Duration, NodeId, Server, Span};
 use models::resource::{Op, Resource};
 use models::script::Script;
 use models::{Locks, Nudge, redis};
@@ -122,6 +122,11 @@ impl<'c> World<'c> {
             bench,
             built: RefCell::new(None),
         }
+    }
+
+    /// The clock on which a node counts leases.
+    pub(crate) fn lease_clock(&self, node: NodeId) -> Clock {
+        if self.nodes.is_client(node) { self.contender.lease_clock() } else { Clock::Monotonic }
     }
 
     pub(crate) const fn nodes(&self) -> &Nodes {

@@ -7,7 +7,7 @@
 //! Attempts carry the oracle's ids; the tokens under test are never trusted for order.
 
 pub use host::{Activity, Ending, Segment, Ticking};
-use host::{AttemptId, Duration, MonoTime, Name, NodeId, SimTime, digest_enum};
+use host::{AttemptId, Clock, Duration, MonoTime, Name, NodeId, SimTime, digest_enum};
 
 /// A fencing token: a number that grows with each grant, if the lock keeps its promise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -365,6 +365,8 @@ pub struct NodeHistory {
     pub clocks: Vec<Segment>,
     /// When its process changed from one activity to another, in order. It is running at first.
     pub activity: Vec<(SimTime, Activity)>,
+    /// For a client: the clock on which it counts its leases.
+    pub lease_clock: Clock,
 }
 
 /// All that is known of a run.
@@ -391,19 +393,26 @@ impl History {
         self.end + INSTANT
     }
 
-    /// The first true instant at which the node's monotonic clock reads at least `reading`;
-    /// [`SimTime::NEVER`] if it has not by the end of its last segment's reach.
+    /// The true instant from which on the clock on which the node counts its leases reads at least `reading`:
+    /// the first one, of a clock that is never set back. [`SimTime::NEVER`] if it has not by the end of its
+    /// last segment's reach.
     ///
     /// # Panics
     /// If the node is not in the history.
     #[must_use]
     pub fn when(&self, node: NodeId, reading: MonoTime) -> SimTime {
-        let clocks = &self.nodes[node.index()].clocks;
-        // The clock reaches the reading in the last segment that begins below it: the next one, if
-        // there is one, begins where this one has come to.
-        let below = clocks.partition_point(|segment| segment.mono < reading.as_nanos());
+        let NodeHistory { clocks, lease_clock, .. } = &self.nodes[node.index()];
+        // The clock reaches the reading in the last segment that begins below it, or is set past it as that
+        // ends: the next one, if there is one, begins with more.
+        let is_below = |segment: &Segment| lease_clock.first_of(segment) < reading;
+        let below = match lease_clock {
+            Clock::Monotonic | Clock::Boottime => clocks.partition_point(is_below),
+            Clock::Wall => clocks.iter().rposition(is_below).map_or(0, |last| last + 1),
+        };
         let within = clocks.get(below.saturating_sub(1));
-        within.and_then(|segment| segment.when_mono(reading)).unwrap_or(SimTime::NEVER)
+        let reached = within.and_then(|segment| segment.when(lease_clock.deadline(reading)));
+        let next = clocks.get(below).filter(|_| below > 0).map_or(SimTime::NEVER, |next| next.since);
+        reached.unwrap_or(SimTime::NEVER).min(next)
     }
 }
 

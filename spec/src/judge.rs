@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use host::SimTime;
+use host::{Clock, NodeId, SimTime};
 
 use crate::assumption::{Assumption, ledger};
 use crate::grants::{ClaimId, Grants};
@@ -62,6 +62,11 @@ impl<'h> Case<'h> {
         let grants = Grants::of(history, rules.quorum);
         let Promised { windows, margin } = windows::promised(history, rules.quorum, &grants);
         Self { history, rules, grants, windows, margin }
+    }
+
+    /// The clock on which that client counts its leases.
+    pub(crate) fn lease_clock(&self, client: NodeId) -> Clock {
+        self.history.nodes[client.index()].lease_clock
     }
 
     /// All promised windows.

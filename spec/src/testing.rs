@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use host::{AttemptId, Duration, MonoTime, NodeId, Ppm, SimTime};
+use host::{AttemptId, Clock, Duration, MonoTime, NodeId, Ppm, SimTime};
 
 use crate::history::{
     Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Ticking, Version,
@@ -60,8 +60,12 @@ impl Story {
 
     /// Several lock servers, of which so many make a grant.
     pub(crate) fn with_servers(servers: u16, quorum: usize) -> Self {
-        let node =
-            |i| NodeHistory { name: format!("node-{i}").into(), clocks: vec![true_clock()], activity: Vec::new() };
+        let node = |i| NodeHistory {
+            name: format!("node-{i}").into(),
+            clocks: vec![true_clock()],
+            activity: Vec::new(),
+            lease_clock: Clock::Monotonic,
+        };
         let nodes = (0..servers + CLIENTS + 1).map(node).collect();
         let rules = Rules {
             quorum,
@@ -355,6 +359,12 @@ impl Teller<'_> {
 
     pub(crate) fn restarts(self) -> Self {
         self.becomes(Activity::Running)
+    }
+
+    /// It counts its leases on that clock.
+    pub(crate) fn counts_on(self, clock: Clock) -> Self {
+        self.story.history.nodes[self.node.index()].lease_clock = clock;
+        self
     }
 
     /// Its clocks run at that rate from now on.

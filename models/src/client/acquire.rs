@@ -37,7 +37,7 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
         };
         match (outcome, last.get()) {
             (Ok((attempt, lease)), _) => {
-                let enter = Section::enter(host, &self.recipe, lock, attempt, lease);
+                let enter = Section::enter(host, &self.recipe, lock, attempt, lease, self.clock);
                 return Ok(host.attempt(attempt, enter).await);
             }
             (Err(Over), Some(Try::Open(attempt))) => {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use host::{AttemptId, Duration, Either, Host, MonoTime, Part, Task, first};
+use host::{AttemptId, Clock, Duration, Either, Host, MonoTime, Part, Task, first};
 use spec::{LockName, Note, Token};
 
 use super::mark;
@@ -27,6 +27,8 @@ struct Hold<P> {
     lease: Lease<P>,
     /// The promised end, which renewals move.
     until: Cell<Option<MonoTime>>,
+    /// On which clock.
+    clock: Clock,
     /// A renewal failed; the acting task may not have looked yet.
     lost: Cell<bool>,
     given_back: Cell<bool>,
@@ -40,6 +42,7 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
         lock: LockName,
         attempt: AttemptId,
         lease: Lease<L::Proof>,
+        clock: Clock,
     ) -> Self {
         let (token, until, counted) = (lease.token, lease.until, lease.counted);
         host.note(Note::Granted { attempt, token, until, counted });
@@ -48,6 +51,7 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
             attempt,
             lease,
             until: Cell::new(until),
+            clock,
             lost: Cell::new(false),
             given_back: Cell::new(false),
         });
@@ -93,13 +97,14 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
         self.hold.lease.token
     }
 
-    pub(super) fn until(&self) -> Option<MonoTime> {
-        self.hold.until.get()
+    /// How much is left of the lease; `None`: it has no end.
+    pub(super) fn left(&self, host: &H) -> Option<Duration> {
+        self.hold.until.get().map(|until| until.left(self.hold.clock.read(host)))
     }
 
     /// Whether more than `margin` is left of the lease.
     pub(super) fn has_left(&self, host: &H, margin: Duration) -> bool {
-        self.until().is_none_or(|until| until.left(host.monotonic()) > margin)
+        self.left(host).is_none_or(|left| left > margin)
     }
 
     /// Whether there is a loss to learn of.
@@ -173,7 +178,7 @@ impl<P> Hold<P> {
         loop {
             host.sleep(how.every).await;
             let renewal = self.renew(host, recipe, None).await;
-            let may_live = self.until.get().is_none_or(|until| until > host.monotonic());
+            let may_live = self.until.get().is_none_or(|until| until > self.clock.read(host));
             if !self.take_in(host, renewal, how.on_failure == OnFailure::TryOn && may_live).await {
                 return;
             }

@@ -1,6 +1,6 @@
 //! The scripted client with the lock on one Redis server, without a kernel.
 
-use host::{Cue, Host, MonoTime, Span};
+use host::{Clock, Cue, Host, MonoTime, Span};
 use spec::{Authorities, Cause};
 
 use super::*;
@@ -59,7 +59,7 @@ impl Setup {
         let renew = renew.map(Renew::every);
         let switches = RedisLock { token: TokenSource::IncrInScript, renew, ..RedisLock::default() };
         let lock = SingleRedis::new(REDIS, ttl, secs(1), &switches);
-        play(bench.clone(), lock, RESOURCE, Rc::new(script))
+        play(bench.clone(), lock, Clock::Monotonic, RESOURCE, Rc::new(script))
     }
 }
 
@@ -552,7 +552,7 @@ fn play_threads(bench: &Bench, threads: Vec<Vec<Step>>, rounds: Rounds) -> bool 
     let retry = Retry { delay: Span::Fixed(millis(300)), growth: None, times: None };
     let script = Script { threads, policy: Policy::Checked, rounds, retry, call_timeout: secs(1) };
     let lock = SingleRedis::new(REDIS, Some(secs(2)), secs(1), &RedisLock::default());
-    bench.run(play(bench.clone(), lock, RESOURCE, Rc::new(script))).is_some()
+    bench.run(play(bench.clone(), lock, Clock::Monotonic, RESOURCE, Rc::new(script))).is_some()
 }
 
 #[test]

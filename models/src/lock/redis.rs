@@ -1,7 +1,7 @@
 //! The switches of the lock on one Redis server: the published lock, and each way of getting it wrong that a
 //! public report describes.
 
-use host::{Operation, Point};
+use host::{Clock, Operation, Point};
 
 use super::renew::Renew;
 use super::switch::{Choice, PAGE, Switch, choices};
@@ -22,6 +22,8 @@ pub struct RedisLock {
     pub on_denied: OnDenied,
     /// From when the lease is counted.
     pub lease_from: LeaseFrom,
+    /// On which of its clocks the client counts it.
+    pub clock: LeaseClock,
     /// What acquiring again means while the lock is held.
     pub again: Again,
     /// How the lease is extended.
@@ -96,6 +98,26 @@ choices! {
             "http://antirez.com/news/101, what its second look at the clock is for";
         FirstTry = "first-try", "From before the first of several tries, without a look whether it is over",
             "https://github.com/mike-marcacci/node-redlock/issues/296";
+    }
+}
+
+choices! {
+    LeaseClock at "clock": "On which of its clocks the client counts the lease." {
+        Monotonic = "monotonic", "`CLOCK_MONOTONIC`, which never steps, and stands while the machine sleeps", "https://man7.org/linux/man-pages/man2/clock_gettime.2.html";
+        Boottime = "boottime", "`CLOCK_BOOTTIME`, which counts the sleep", "https://man7.org/linux/man-pages/man2/clock_gettime.2.html";
+        Wall = "wall", "The wall clock, which counts the sleep and may be set", "https://github.com/antirez/redlock-rb, and https://github.com/leandromoreira/redlock-rb/issues/50 against it";
+    }
+}
+
+impl LeaseClock {
+    /// The machine's clock.
+    #[must_use]
+    pub const fn clock(self) -> Clock {
+        match self {
+            Self::Monotonic => Clock::Monotonic,
+            Self::Boottime => Clock::Boottime,
+            Self::Wall => Clock::Wall,
+        }
     }
 }
 
@@ -192,13 +214,14 @@ pub(super) const FACTS: LockFacts = LockFacts {
 
 const RENEW: [Switch; 4] = Renew::switches("never", PAGE);
 
-const SWITCHES: [Switch; 15] = [
+const SWITCHES: [Switch; 16] = [
     OwnerValue::SWITCH,
     Take::SWITCH,
     TokenSource::SWITCH,
     OnError::SWITCH,
     OnDenied::SWITCH,
     LeaseFrom::SWITCH,
+    LeaseClock::SWITCH,
     Again::SWITCH,
     Extend::SWITCH,
     ZeroLength::SWITCH,

@@ -29,7 +29,7 @@ mod ttl;
 use std::fmt;
 use std::rc::Rc;
 
-use host::{Duration, Server};
+use host::{Duration, MonoTime, Server};
 use spec::{Authorities, LockName};
 
 use super::{Command, RedisHost, Value};
@@ -109,11 +109,16 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
 }
 
 impl<H: RedisHost> SingleRedis<H> {
+    /// What the clock reads on which the client counts.
+    fn now(&self, host: &H) -> MonoTime {
+        self.0.switches.clock.clock().read(host)
+    }
+
     /// Asks for the lock, once.
     async fn ask(&self, host: &H, lock: LockName) -> Acquired<Value> {
         let Inner { switches, memory, .. } = &*self.0;
         let value = memory.value(host, switches.value);
-        let asked_at = memory.asked_at(host, lock, switches.lease_from);
+        let asked_at = memory.asked_at(self.now(host), lock, switches.lease_from);
         let token = match self.take(host, lock, &value).await {
             Ok(token) => token,
             Err(NotTaken::Held) => return Acquired::Denied,
@@ -127,9 +132,9 @@ impl<H: RedisHost> SingleRedis<H> {
                 return Acquired::Failed;
             }
         };
-        let asked_at = if switches.lease_from == LeaseFrom::Reply { host.monotonic() } else { asked_at };
+        let asked_at = if switches.lease_from == LeaseFrom::Reply { self.now(host) } else { asked_at };
         let until = self.0.ttl.map(|ttl| ttl.deadline(asked_at));
-        if switches.lease_from == LeaseFrom::Request && until.is_some_and(|until| host.monotonic() >= until) {
+        if switches.lease_from == LeaseFrom::Request && until.is_some_and(|until| self.now(host) >= until) {
             // The reply was so long on its way that the lease is over.
             return match self.give_back(host, lock, &value).await {
                 Ok(_) => Acquired::Denied,

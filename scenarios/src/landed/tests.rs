@@ -147,6 +147,14 @@ fn a_step_hits_a_lease_that_lives() {
 }
 
 #[test]
+fn a_step_hits_a_promise_that_is_counted_on_the_wall_clock() {
+    let step = |at: &str| format!("step-clock = {{ node = \"A\", by = \"-1s\" }}\nat = \"{at}\"");
+    let world = format!("{A_WORKS_FOR_5_S}[lock.redis]\nclock = \"wall\"\n");
+    all_land(&world, &[&step("2s")]);
+    none_lands(&world, &[&step("6s")]);
+}
+
+#[test]
 fn a_rate_hits_a_lease_on_the_server_and_a_promise_on_the_client() {
     let rate = |node: &str, at: &str| {
         format!("clock-rate = {{ node = \"{node}\", ppm = 100 }}\nat = \"{at}\"\nfor = \"10ms\"")

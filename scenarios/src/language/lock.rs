@@ -49,7 +49,8 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
     let [take_site, token_site] = ["take", "token"].map(|key| fields.get(key).map(|entry| entry.node.site));
     let renew_site = fields.get("renew").map(|entry| entry.site);
     let (value, take, token) = (switch(fields), switch(fields), own_switch::<TokenSource>(fields));
-    let (on_error, on_denied, lease_from, again) = (switch(fields), switch(fields), switch(fields), switch(fields));
+    let (on_error, on_denied, lease_from, clock, again) =
+        (switch(fields), switch(fields), switch(fields), switch(fields), switch(fields));
     let (extend, zero, release, late_grant) = (switch(fields), switch(fields), switch(fields), switch(fields));
     let renew = fields.maybe("renew", |sink, node| {
         table(sink, node, "`renew`", |fields| {
@@ -79,6 +80,7 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         on_error: on_error?,
         on_denied: on_denied?,
         lease_from: lease_from?,
+        clock: clock?,
         again: again?,
         extend: extend?,
         zero: zero?,

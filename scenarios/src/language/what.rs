@@ -13,7 +13,7 @@
 //! Only clocks that are read can go wrong: the wall clock of a lock server on which a lease expires.
 //! A client counts its lease on its monotonic clock, which never steps; the resource reads no clock.
 
-use host::Part;
+use host::{Clock, Part};
 use models::lock::Lock;
 
 use super::error::Sink;
@@ -189,7 +189,12 @@ fn applies(sink: &Sink, site: Site, nodes: &[NodeRef], idle: impl Fn(&NodeRef) -
 /// Why nothing on this node is counted on the wall clock, if nothing is.
 pub(super) fn step_is_idle(node: &NodeRef, world: &World) -> Option<&'static str> {
     match world.names.kind(node) {
-        // Every lock so far counts a client's lease on its monotonic clock.
+        NodeKind::Client if world.lock.as_ref().is_none_or(|lock| lock.lease_clock() == Clock::Wall) => {
+            timing_is_idle(node, world)
+        }
+        NodeKind::Client if world.lock.as_ref().is_some_and(|lock| lock.lease_clock() == Clock::Boottime) => {
+            Some("a client counts its lease on its boot-time clock, which never steps")
+        }
         NodeKind::Client => Some("a client counts its lease on its monotonic clock, which never steps"),
         NodeKind::Resource | NodeKind::Server => timing_is_idle(node, world),
     }

@@ -4,13 +4,13 @@
 //! Broken if that happens while both count a lease: from the moment at which the server made the attempt
 //! the owner, until it names another, or until the promised window is over. (What a holder's clock misses
 //! before that only shortens its promise.) From its death on a server counts nothing, and true time stands
-//! in for its clock: by that it is kept away until the lease is over. The holder's clock is the monotonic one, on which it
-//! counts its lease: while that stands still, as in machine sleep, it is outrun by any that runs. The
-//! server's is whichever runs: it stands still only with the whole virtual machine.
+//! in for its clock: by that it is kept away until the lease is over. The holder's
+//! clock is the one on which it counts its lease: while that stands still, as the monotonic one in machine
+//! sleep, it is outrun by any that runs. The server's is whichever runs: it stands still only with the whole virtual machine.
 
 use std::collections::BTreeMap;
 
-use host::{NodeId, Ppm, SimTime};
+use host::{Clock, NodeId, Ppm, SimTime};
 
 use super::ledger::earlier;
 use crate::grants::ClaimId;
@@ -24,15 +24,20 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
     // In most runs no clock is fast enough at any time, and no lease need be looked at.
     let servers = || case.rules.authorities.iter();
     let fastest = servers().flat_map(clocks).max_by_key(|clock| server_rate(clock))?;
-    let slowest = case.rules.policies.keys().flat_map(clocks).min_by_key(|clock| holder_rate(clock))?;
-    if !outruns(fastest, slowest, allowance) {
+    let slowest_of = |holder: &NodeId| {
+        let counts_on = case.lease_clock(*holder);
+        clocks(holder).iter().map(|clock| counts_on.rate_in(clock)).min()
+    };
+    let slowest = case.rules.policies.keys().filter_map(slowest_of).min()?;
+    if !outruns(server_rate(fastest), slowest, allowance) {
         return None;
     }
     let mut first = None;
     for Counted { server, claim, from, to, died } in counted(case) {
         let Some(end) = end_of_lease(case, claim) else { continue };
-        let own = clocks(&case.grants[claim].attempt.client());
-        let outrun = |server, from, to: SimTime| first_outrun(server, own, allowance, from, to.min(end));
+        let client = case.grants[claim].attempt.client();
+        let own = Own { clocks: clocks(&client), counts_on: case.lease_clock(client) };
+        let outrun = |server, from, to: SimTime| first_outrun(server, &own, allowance, from, to.min(end));
         first = earlier(first, outrun(clocks(&server), from, to.min(died)));
         first = earlier(first, outrun(&TRUE_TIME, died, to));
     }
@@ -41,6 +46,12 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
 
 const TRUE_TIME: [Segment; 1] =
     [Segment { since: SimTime::ZERO, mono: 0, boot: 0, wall: 0, rate: Ppm::ZERO, ticking: Ticking::All }];
+
+/// A holder's clocks.
+struct Own<'h> {
+    clocks: &'h [Segment],
+    counts_on: Clock,
+}
 
 /// How long a lock server took a claim for the owner, and so counted its lease.
 struct Counted {
@@ -87,23 +98,25 @@ fn is_renewed(case: &Case<'_>, claim: ClaimId) -> bool {
 }
 
 /// When, from `from` to `to`, the one first outruns the other.
-fn first_outrun(server: &[Segment], own: &[Segment], allowance: Ppm, from: SimTime, to: SimTime) -> Option<SimTime> {
+fn first_outrun(server: &[Segment], own: &Own<'_>, allowance: Ppm, from: SimTime, to: SimTime) -> Option<SimTime> {
     let next = |clocks: &[Segment], at| clocks.partition_point(|clock| clock.since <= at);
     let mut at = from;
     while at < to {
-        let (next_server, next_own) = (next(server, at), next(own, at));
-        if outruns(&server[next_server.checked_sub(1)?], &own[next_own.checked_sub(1)?], allowance) {
+        let (next_server, next_own) = (next(server, at), next(own.clocks, at));
+        let server_rate = server_rate(&server[next_server.checked_sub(1)?]);
+        let own_rate = own.counts_on.rate_in(&own.clocks[next_own.checked_sub(1)?]);
+        if outruns(server_rate, own_rate, allowance) {
             return Some(at);
         }
         let change = |clocks: &[Segment], next: usize| clocks.get(next).map_or(SimTime::NEVER, |clock| clock.since);
-        at = change(server, next_server).min(change(own, next_own));
+        at = change(server, next_server).min(change(own.clocks, next_own));
     }
     None
 }
 
 /// Whether the server's clock runs faster than the allowance covers: exactly, by cross-multiplication.
-fn outruns(server: &Segment, own: &Segment, allowance: Ppm) -> bool {
-    server_rate(server) * Ppm::WHOLE > holder_rate(own) * allowance.per_million()
+const fn outruns(server_rate: u64, own_rate: u64, allowance: Ppm) -> bool {
+    server_rate * Ppm::WHOLE > own_rate * allowance.per_million()
 }
 
 /// Of a server's clocks, those on which it may count a lease stand still only with the whole machine.
@@ -111,13 +124,9 @@ fn server_rate(clock: &Segment) -> u64 {
     if clock.ticking == Ticking::None { 0 } else { clock.rate.per_million() }
 }
 
-fn holder_rate(clock: &Segment) -> u64 {
-    if clock.ticking == Ticking::All { clock.rate.per_million() } else { 0 }
-}
-
 #[cfg(test)]
 mod tests {
-    use host::{Ppm, SimTime};
+    use host::{Clock, Ppm, SimTime};
 
     use crate::Assumption::RateWithinDrift;
     use crate::history::Ticking;
@@ -156,6 +165,19 @@ mod tests {
             ),
             None
         );
+    }
+
+    #[test]
+    fn in_machine_sleep_only_the_monotonic_clock_is_outrun() {
+        for (clock, broken) in [(Clock::Monotonic, Some(ms(50))), (Clock::Boottime, None), (Clock::Wall, None)] {
+            let mut story = Story::new();
+            story.declare(RateWithinDrift);
+            story.rules.rate_allowance = Ppm::new(10_000);
+            story.at(5).client(1).counts_on(clock);
+            story.at(10).client(1).takes(100);
+            story.at(50).client(1).ticks(Ticking::AllButMonotonic);
+            assert_eq!(story.breach(RateWithinDrift), broken, "{clock:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What befell a lock server while it had an owner for some key: `no-step` and `delayed-restart`.
 //!
-//! * `no-step` is broken if the server's wall clock jumped then. (A wall clock that runs on through
+//! * `no-step` is broken if the server's wall clock jumped then, or that of a client that counts its leases
+//!   on it, while it was promised the lock. (A wall clock that runs on through
 //!   machine sleep has not jumped; one that is set right after a virtual machine's stop has.)
 //! * `delayed-restart` is broken if the server died then, and a process ran there again no more than
 //!   the longest TTL later: it must stay out for *longer*, since a key may live to its last instant.
@@ -14,16 +15,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 
-use host::{NodeId, SimTime};
+use host::{Clock, NodeId, SimTime};
 
 use super::ledger::earlier;
 use crate::history::{Activity, Entry, Note};
 use crate::judge::Case;
 use crate::rules::Rules;
+use crate::windows::Stretch;
 
-/// The first step of a lock server's wall clock while it had an owner for some key.
+/// The first step of a wall clock while a lease was counted on it: a lock server's while it had an owner for
+/// some key, a client's while it was promised the lock.
 pub(super) fn first_step(case: &Case<'_>) -> Option<SimTime> {
-    first_while_owned(case, steps(case))
+    earlier(first_while_owned(case, steps(case)), first_of_a_holder(case))
 }
 
 /// The first restart of a lock server that had an owner for some key and came back too early.
@@ -41,16 +44,24 @@ struct Blow {
 
 /// Every step of a lock server's wall clock.
 fn steps(case: &Case<'_>) -> Vec<Blow> {
-    let mut blows = Vec::new();
-    for &server in &case.rules.authorities {
-        for pair in case.history.nodes[server.index()].clocks.windows(2) {
-            let (before, after) = (&pair[0], &pair[1]);
-            if before.carried_to(after.since).wall != after.wall {
-                blows.push(Blow { at: after.since, server, breaks: after.since });
-            }
-        }
-    }
-    blows
+    let servers = case.rules.authorities.iter();
+    let blows = servers.flat_map(|&server| steps_of(case, server).map(move |at| Blow { at, server, breaks: at }));
+    blows.collect()
+}
+
+/// Every step of a node's wall clock.
+fn steps_of(case: &Case<'_>, node: NodeId) -> impl Iterator<Item = SimTime> {
+    let pairs = case.history.nodes[node.index()].clocks.windows(2);
+    pairs.filter(|pair| pair[0].carried_to(pair[1].since).wall != pair[1].wall).map(|pair| pair[1].since)
+}
+
+/// The first step of the wall clock of a client while it counted a lease on it. A step ahead may be what
+/// ended the promise.
+fn first_of_a_holder(case: &Case<'_>) -> Option<SimTime> {
+    let of = |window: &Stretch| case.grants[window.claim].attempt.client();
+    let counted = case.windows().iter().filter(|window| case.lease_clock(of(window)) == Clock::Wall);
+    let steps = |window: &Stretch| steps_of(case, of(window)).find(|at| window.from <= *at && *at <= window.to);
+    counted.filter_map(steps).min()
 }
 
 /// Every death of a lock server that was followed by a restart within the longest TTL. Without a
@@ -145,6 +156,8 @@ impl<'h> Owned<'h> {
 
 #[cfg(test)]
 mod tests {
+    use host::Clock;
+
     use crate::Assumption::{DelayedRestart, NoStep};
     use crate::history::Ticking;
     use crate::testing::{Story, lasting, ms};
@@ -165,6 +178,23 @@ mod tests {
             story.at(50).server(1).steps(by);
             assert_eq!(story.breach(NoStep), Some(ms(50)));
         }
+    }
+
+    #[test]
+    fn a_step_of_the_clock_on_which_a_holder_counts_its_lease_breaks_it() {
+        let stepped = |clock, client| {
+            let mut story = Story::new();
+            story.declare(NoStep);
+            story.at(5).client(1).counts_on(clock);
+            story.client(1).steps(7);
+            let until = if clock == Clock::Wall { 107 } else { 100 };
+            story.at(10).client(1).takes(until);
+            story.at(50).client(client).steps(-5);
+            story.breach(NoStep)
+        };
+        assert_eq!(stepped(Clock::Wall, 1), Some(ms(50)));
+        assert_eq!(stepped(Clock::Boottime, 1), None);
+        assert_eq!(stepped(Clock::Wall, 2), None, "it holds nothing");
     }
 
     #[test]

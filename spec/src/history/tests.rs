@@ -26,6 +26,32 @@ fn a_clock_that_stands_still_reaches_nothing_meanwhile() {
 }
 
 #[test]
+fn a_lease_may_be_counted_on_a_clock_that_sleep_does_not_stop() {
+    for (clock, at) in [(Clock::Monotonic, 501), (Clock::Boottime, 101), (Clock::Wall, 101)] {
+        let mut story = Story::new();
+        story.at(5).client(1).counts_on(clock);
+        story.at(100).client(1).ticks(Ticking::AllButMonotonic);
+        story.at(500).client(1).ticks(Ticking::All);
+        assert_eq!(when(&story, 101), ms(at), "{clock:?}");
+    }
+}
+
+#[test]
+fn a_wall_clock_that_is_set_reaches_a_reading_for_good_when_it_is_last_below() {
+    let set = |by: i64, back: i64| {
+        let mut story = Story::new();
+        story.at(5).client(1).counts_on(Clock::Wall);
+        story.at(100).client(1).steps(by);
+        story.at(200).client(1).steps(back);
+        [150, 250].map(|reading| when(&story, reading))
+    };
+    assert_eq!(set(0, 0), [ms(150), ms(250)]);
+    assert_eq!(set(1_000, 0), [ms(100), ms(100)], "it is set past both");
+    assert_eq!(set(0, -100), [ms(250), ms(350)], "the first is reached twice");
+    assert_eq!(set(1_000, -1_000), [ms(100), ms(250)], "set back to 200, it is below the second only");
+}
+
+#[test]
 fn a_node_does_what_it_last_changed_to() {
     let mut story = Story::new();
     story.at(100).client(1).pauses();

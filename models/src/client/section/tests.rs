@@ -25,7 +25,7 @@ fn secs(seconds: u64) -> Duration {
 
 async fn enter<L: Recipe<Bench>>(bench: &Bench, lock: &L) -> Section<Bench, L> {
     match lock.acquire(bench, LOCK).await {
-        Acquired::Granted(lease) => Section::enter(bench, lock, LOCK, attempt(1), lease).await,
+        Acquired::Granted(lease) => Section::enter(bench, lock, LOCK, attempt(1), lease, Clock::Monotonic).await,
         _ => panic!("it is free"),
     }
 }
@@ -113,7 +113,7 @@ fn what_is_entered_twice_is_left_twice() {
         bench.pause(secs(4));
         let until = bench.monotonic() + Duration::from_millis(9_898);
         let entered = section.enter_again(&bench, &lock).await;
-        assert_eq!((entered, section.until()), (Again::Entered { until: Some(until) }, Some(until)));
+        assert_eq!((entered, section.hold.until.get()), (Again::Entered { until: Some(until) }, Some(until)));
         assert_eq!(bench.notes().pop(), Some(Note::Renewed { attempt: attempt(1), until }));
         assert_eq!(section.leave(&bench, &lock).await, Some(true));
         assert_eq!(section.leave(&bench, &lock).await, None);

@@ -9,7 +9,7 @@ use crate::redis::{Command, Key, Lives, RedisHost, Reply, Script, Value};
 impl<H: RedisHost> SingleRedis<H> {
     /// Enters again, as the client's switch says.
     pub(super) async fn enter(&self, host: &H, key: Key, value: &Value) -> Again {
-        let asked_at = host.monotonic();
+        let asked_at = self.now(host);
         let entered = match self.0.switches.again {
             lock::Again::Separate => return Again::NotReentrant,
             lock::Again::CountedInProcess => return Again::Entered { until: None },

@@ -13,7 +13,7 @@ impl<H: RedisHost> SingleRedis<H> {
         if px == 0 && switches.zero == ZeroLength::Refused {
             return Renewal::Refused;
         }
-        let asked_at = host.monotonic();
+        let asked_at = self.now(host);
         let own = value.clone();
         let reply = match switches.extend {
             Extend::Checked => self.0.link.call(host, Script::CompareAndPexpire { key, value: own, px }.into()).await,

@@ -35,9 +35,8 @@ impl Memory {
         Token(self.counter.get())
     }
 
-    /// When an attempt that is about to ask began to.
-    pub(super) fn asked_at<H: Host>(&self, host: &H, lock: LockName, from: LeaseFrom) -> MonoTime {
-        let now = host.monotonic();
+    /// When an attempt that is about to ask, `now`, began to.
+    pub(super) fn asked_at(&self, now: MonoTime, lock: LockName, from: LeaseFrom) -> MonoTime {
         match from {
             LeaseFrom::Request | LeaseFrom::Reply => now,
             LeaseFrom::FirstTry => *self.first_tries.borrow_mut().entry(lock).or_insert(now),

@@ -331,6 +331,11 @@ fn only_a_clock_that_is_read_can_be_stepped() {
     let client = "this can never apply: a client counts its lease on its monotonic clock, which never steps";
     refuse(&step("«\"A\"»"), client);
     refuse(&step("«[\"redis-1\", \"A\"]»"), client);
+    let counting_on =
+        |clock: &str, step: String| step.replace("lock = \"redis\"", &format!("lock.redis.clock = {clock:?}"));
+    accept(&counting_on("wall", step("\"A\"")));
+    let boot = "this can never apply: a client counts its lease on its boot-time clock, which never steps";
+    refuse(&counting_on("boottime", step("«\"A\"»")), boot);
     refuse(&step("«\"resource\"»"), "this can never apply: the resource reads no clock");
     refuse(
         &step("«\"servers\"»").replace("lock = \"redis\"", "ttl = \"none\"\nlock = \"redis\""),
