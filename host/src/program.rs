@@ -101,6 +101,8 @@ pub enum CallError {
 
 /// An open connection. Dropping it closes it.
 pub trait Connection<R: Request> {
+    /// Whether this end has not heard that it is closed.
+    fn is_open(&self) -> bool;
     /// Sends a request and waits for its reply.
     ///
     /// # Errors

@@ -38,11 +38,12 @@ impl<H: Calls<R>, R: Request> Link<H, R> {
         self.server
     }
 
-    /// Opens it, if it is not open.
+    /// Opens it, if it is not open: also if the other end has closed it since it was last used.
     ///
     /// # Errors
     /// [`ConnectError`], as the host found it. The next call tries again.
     pub async fn open(&self, host: &H) -> Result<(), ConnectError> {
+        self.connection.borrow_mut().take_if(|connection| !connection.is_open());
         self.connection(host).await.map(drop)
     }
 
@@ -117,6 +118,15 @@ mod tests {
         let (bench, link) = (Bench::new(Guard::Open), link());
         bench.mishap("get", Mishap::ReplyLost);
         assert_eq!(call(&bench, &link), Err(LinkError::NoReply(CallError::TimedOut)));
+        assert_eq!(call(&bench, &link), Ok(Reply::Nil));
+    }
+
+    #[test]
+    fn what_the_other_end_has_closed_is_opened_before_it_is_used() {
+        let (bench, link) = (Bench::new(Guard::Open), link());
+        bench.run(link.open(&bench));
+        link.connection.borrow().as_ref().expect("it is open").close();
+        assert_eq!(bench.run(link.open(&bench)), Some(Ok(())));
         assert_eq!(call(&bench, &link), Ok(Reply::Nil));
     }
 

@@ -270,6 +270,13 @@ pub(crate) struct Wire<R> {
     closed: Cell<bool>,
 }
 
+impl<R> Wire<R> {
+    /// The server closes it.
+    pub(crate) fn close(&self) {
+        self.closed.set(true);
+    }
+}
+
 impl<R: Served> Calls<R> for Bench {
     type Connection = Wire<R>;
     async fn connect(&self, server: Server<R>, _: Duration) -> Result<Wire<R>, ConnectError> {
@@ -284,6 +291,9 @@ impl<R: Served> Calls<R> for Bench {
 }
 
 impl<R: Served> Connection<R> for Wire<R> {
+    fn is_open(&self) -> bool {
+        !self.closed.get()
+    }
     async fn call(&self, request: R, timeout: Duration) -> Result<R::Reply, CallError> {
         let Self { bench, server, closed } = self;
         if closed.get() {

@@ -159,6 +159,11 @@ impl<D: Domain> Core<D> {
         None
     }
 
+    /// Whether the client's end is open.
+    pub(crate) fn is_open(&self, conn: usize) -> bool {
+        self.connections.all[conn].ends[Side::Client as usize].open
+    }
+
     /// One end is gone. A client's calls on it fail.
     pub(crate) fn lose_end(&mut self, conn: usize, side: Side) {
         self.connections.all[conn].ends[side as usize].open = false;

@@ -264,6 +264,10 @@ where
     R::Reply: TryFrom<D::Message>,
     R::Push: TryFrom<D::Message>,
 {
+    fn is_open(&self) -> bool {
+        self.host.core.borrow().is_open(self.conn)
+    }
+
     async fn call(&self, request: R, timeout: Duration) -> Result<R::Reply, CallError> {
         let core = &self.host.core;
         let started = core.borrow_mut().start_call(self.conn, request.into(), timeout);

@@ -40,6 +40,19 @@ fn a_process_that_several_faults_keep_dead_starts_again_when_the_last_of_them_en
 }
 
 #[test]
+fn a_client_knows_that_a_connection_is_closed_once_the_word_has_come() {
+    let world = World::new(Persistence::None).latency(SERVER, CLIENT, 50).client(|host, log| async move {
+        let line = line(&host).await;
+        for at in [390, 440, 460] {
+            until(&host, at).await;
+            log.say(&host, line.is_open());
+        }
+    });
+    let (log, _) = world.fault(at(400), kill(), lasts(10)).run();
+    assert_eq!(log.words(), ["true", "true", "false"]);
+}
+
+#[test]
 fn a_client_that_two_faults_kill_is_made_anew_once() {
     let world = World::new(Persistence::None).client(|host, log| async move {
         log.word(&host, "begins");

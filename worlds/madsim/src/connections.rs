@@ -201,6 +201,11 @@ impl World {
         }
     }
 
+    /// Whether the client's end is open.
+    pub(crate) fn is_open(&self, conn: usize) -> bool {
+        self.state_mut().wires.connections[conn].ends[Side::Client as usize].open
+    }
+
     /// The next pushed message, or `None` if the connection is gone.
     pub(crate) fn poll_pushed(&self, conn: usize, cx: &Context<'_>) -> Poll<Option<Message>> {
         let connection = &mut self.state_mut().wires.connections[conn];

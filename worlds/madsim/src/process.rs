@@ -248,6 +248,10 @@ where
     R::Reply: TryFrom<Message>,
     R::Push: TryFrom<Message>,
 {
+    fn is_open(&self) -> bool {
+        self.host.world.is_open(self.conn)
+    }
+
     async fn call(&self, request: R, timeout: Duration) -> Result<R::Reply, CallError> {
         let world = &self.host.world;
         let Some(call) = world.start_call(self.conn, request.into()) else {
