@@ -64,6 +64,11 @@ fn manner(fields: &mut Fields<'_>, guard: Option<Guard>) -> Option<Manner> {
             applies = false;
         }
     }
+    if let (Some(Act::RecordThenAct), Some(entry), false) = (act, fields.get("act"), guard.keeps_barrier()) {
+        let message = format!("`record-then-act` cannot apply: the check `{}` records no tokens", guard.name());
+        fields.sink.error(entry.node.site, message);
+        applies = false;
+    }
     applies.then_some(())?;
     Some(Manner { act: act?, max: max?, barrier: barrier? })
 }

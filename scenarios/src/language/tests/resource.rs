@@ -47,6 +47,10 @@ fn what_there_is_nothing_to_apply_to_is_refused() {
         &with(&format!("{{ check = \"open\", {act} }}"), slow),
         "`act` cannot apply: the check `open` checks nothing",
     );
+    refuse(
+        &with("{ check = \"version\", act = «\"record-then-act\"» }", slow),
+        "`record-then-act` cannot apply: the check `version` records no tokens",
+    );
     for check in ["open", "version"] {
         for key in ["«max» = \"volatile\"", "«barrier» = \"whole\""] {
             let name = if key.contains("max") { "max" } else { "barrier" };
