@@ -99,6 +99,7 @@ pub struct Segment {
 
 impl Segment {
     /// What the monotonic clock reads at `at`, which is not before the segment.
+    #[inline]
     #[must_use]
     pub fn mono_at(&self, at: SimTime) -> MonoTime {
         let counted = if self.ticking == Ticking::All { self.counted(at) } else { 0 };
@@ -106,6 +107,7 @@ impl Segment {
     }
 
     /// What the boot-time clock reads at `at`, which is not before the segment.
+    #[inline]
     #[must_use]
     pub fn boot_at(&self, at: SimTime) -> MonoTime {
         let counted = if self.ticking == Ticking::None { 0 } else { self.counted(at) };
@@ -113,6 +115,7 @@ impl Segment {
     }
 
     /// What the wall clock reads at `at`, which is not before the segment.
+    #[inline]
     #[must_use]
     pub fn wall_at(&self, at: SimTime) -> WallTime {
         let counted = if self.ticking == Ticking::None { 0 } else { self.counted(at) };
@@ -121,6 +124,7 @@ impl Segment {
 
     /// When, within this segment taken to last for ever, the monotonic clock first reads at least
     /// `reading`. `None`: it stands still and never does.
+    #[inline]
     #[must_use]
     pub fn when_mono(&self, reading: MonoTime) -> Option<SimTime> {
         self.after(reading.as_nanos().saturating_sub(self.mono), self.ticking == Ticking::All)
@@ -128,6 +132,7 @@ impl Segment {
 
     /// When, within this segment taken to last for ever, the clock that the deadline names first
     /// reads at least that. `None`: it stands still and never does.
+    #[inline]
     #[must_use]
     pub fn when(&self, deadline: Deadline) -> Option<SimTime> {
         match deadline {
@@ -155,12 +160,14 @@ impl Segment {
     }
 
     /// How many ns a running clock has counted since the segment began, rounded down.
+    #[inline]
     fn counted(&self, at: SimTime) -> u64 {
         let true_time = at.as_nanos() - self.since.as_nanos();
         if self.rate == Ppm::ZERO { true_time } else { ratio(true_time, self.rate.per_million(), Ppm::WHOLE, false) }
     }
 
     /// The first true instant at which a clock of this rate has counted `counted` ns.
+    #[inline]
     fn after(&self, counted: u64, runs: bool) -> Option<SimTime> {
         if counted == 0 {
             return Some(self.since);

@@ -24,11 +24,13 @@ pub fn nanos(duration: Duration) -> u64 {
 }
 
 /// As [`nanos`], but the longest that can be told for all that is longer.
+#[inline]
 fn saturated(duration: Duration) -> u64 {
     whole_nanos(duration).unwrap_or(u64::MAX)
 }
 
 /// In 64 bits, since every event adds durations to times; `Duration::as_nanos` takes 128.
+#[inline]
 fn whole_nanos(duration: Duration) -> Option<u64> {
     duration.as_secs().checked_mul(1_000_000_000)?.checked_add(u64::from(duration.subsec_nanos()))
 }
@@ -65,6 +67,7 @@ impl SimTime {
 impl Add<Duration> for SimTime {
     type Output = Self;
     /// Saturates at [`SimTime::NEVER`].
+    #[inline]
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(saturated(duration)))
     }
@@ -122,6 +125,7 @@ impl Sub for MonoTime {
 impl Add<Duration> for MonoTime {
     type Output = Self;
     /// Saturates: so late, no clock comes. `Duration::MAX` is a program's way to say "for ever".
+    #[inline]
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(saturated(duration)))
     }
@@ -168,6 +172,7 @@ impl WallTime {
 impl Add<Duration> for WallTime {
     type Output = Self;
     /// Saturates, as the monotonic clock's readings do.
+    #[inline]
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add_unsigned(saturated(duration)))
     }

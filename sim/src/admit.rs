@@ -80,7 +80,7 @@ impl<D: Domain> Core<D> {
         self.node_mut(node).steps += 1;
         let about = About { attempt: self.scope, ..About::default() };
         self.trace(node, RecordKind::Point, point.0.digested(), about, || point.0.to_owned());
-        if self.faults.watches_milestones {
+        if self.faults.awaited_milestones > 0 {
             self.reach(node, point);
         }
         let state = self.node(node);

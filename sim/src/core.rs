@@ -227,7 +227,7 @@ impl<D: Domain> Core<D> {
         self.trace(node, RecordKind::Note, note.digested(), about, || D::describe_note(&note));
         self.notes.push(Noted { at: self.now, node, note });
         if let Some((attempt, point)) = milestone
-            && self.faults.watches_milestones
+            && self.faults.awaited_milestones > 0
         {
             self.reach(attempt.client(), point);
         }

@@ -24,7 +24,8 @@ pub(crate) struct Faults<N> {
     pub(crate) matching: Vec<Matching>,
     /// How many things in the queue the run's end waits for.
     pub(crate) pending: u32,
-    pub(crate) watches_milestones: bool,
+    /// How many triggers wait for a milestone.
+    pub(crate) awaited_milestones: u32,
     pub(crate) watches_steps: bool,
 }
 
@@ -45,7 +46,7 @@ impl<N> Default for Faults<N> {
             details: Vec::new(),
             matching: Vec::new(),
             pending: 0,
-            watches_milestones: false,
+            awaited_milestones: 0,
             watches_steps: false,
         }
     }
@@ -54,13 +55,13 @@ impl<N> Default for Faults<N> {
 impl<N> Faults<N> {
     /// Back to the beginning: only the plan stays.
     pub(crate) fn reset(&mut self) {
-        let Self { plan, triggers, strikes, details, matching, pending, watches_milestones, watches_steps } = self;
+        let Self { plan, triggers, strikes, details, matching, pending, awaited_milestones, watches_steps } = self;
         plan.iter_mut().for_each(|fault| fault.stream = None);
         triggers.iter_mut().for_each(Trigger::reset);
         strikes.clear();
         details.clear();
         matching.clear();
-        (*pending, *watches_milestones, *watches_steps) = (0, false, false);
+        (*pending, *awaited_milestones, *watches_steps) = (0, 0, false);
     }
 }
 

@@ -46,7 +46,7 @@ impl<D: Domain> Core<D> {
                 When::At(at) | When::Every { at, .. } => {
                     self.queue_moment(trigger, *action, *at, None, is_endless(when));
                 }
-                When::Milestone { .. } => self.faults.watches_milestones = true,
+                When::Milestone { .. } => self.faults.awaited_milestones += 1,
                 When::Step { .. } => self.faults.watches_steps = true,
             }
         }
@@ -102,6 +102,7 @@ impl<D: Domain> Core<D> {
             state.spent = state.seen >= *nth;
             if state.spent {
                 let (action, plus) = (state.action, *plus);
+                self.faults.awaited_milestones -= 1;
                 if plus.is_zero() {
                     self.act(action, Some(client));
                 } else {
