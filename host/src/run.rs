@@ -25,11 +25,25 @@ pub enum Activity {
     Paused,
     /// Its acting part hangs, while others may live: the worker, not the renewal.
     Stalled,
+    /// Its lease renewal hangs, while its acting part lives.
+    Unrenewed,
     /// There is no process.
     Dead,
 }
 
 impl Activity {
+    /// Whether the program that acts makes its steps.
+    #[must_use]
+    pub const fn acts(self) -> bool {
+        matches!(self, Self::Running | Self::Unrenewed)
+    }
+
+    /// Whether a lease renewal makes its steps.
+    #[must_use]
+    pub const fn renews(self) -> bool {
+        matches!(self, Self::Running | Self::Stalled)
+    }
+
     /// Whether the program that acts makes no step, and does not know.
     #[must_use]
     pub const fn stands_still(self) -> bool {
@@ -56,7 +70,9 @@ mod tests {
 
     #[test]
     fn who_stands_still_does_not_know_and_the_dead_do_not_stand() {
-        let all = [Activity::Running, Activity::Paused, Activity::Stalled, Activity::Dead];
-        assert_eq!(all.map(Activity::stands_still), [false, true, true, false]);
+        let all = [Activity::Running, Activity::Paused, Activity::Stalled, Activity::Unrenewed, Activity::Dead];
+        assert_eq!(all.map(Activity::stands_still), [false, true, true, false, false]);
+        assert_eq!(all.map(Activity::acts), [true, false, false, true, false]);
+        assert_eq!(all.map(Activity::renews), [true, false, true, false, false]);
     }
 }

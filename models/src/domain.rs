@@ -148,6 +148,7 @@ fn describe(note: &Note) -> String {
         Note::Denied { attempt } => format!("{attempt:?} is denied"),
         Note::Failed { attempt } => format!("{attempt:?} got no clear answer"),
         Note::GaveUp { attempt } => format!("{attempt:?} was the last try"),
+        Note::Renewing { attempt } => format!("{attempt:?} is about to extend its lease"),
         Note::Renewed { attempt, until } => {
             format!("{attempt:?} has extended its lease until its clock reads {}", Clock(until.as_nanos()))
         }

@@ -117,10 +117,17 @@ impl Lock {
     /// Whether it extends its lease in the background.
     #[must_use]
     pub const fn renews(&self) -> bool {
+        self.renews_every().is_some()
+    }
+
+    /// How often it extends its lease in the background. `None`: it does not.
+    #[must_use]
+    pub const fn renews_every(&self) -> Option<Duration> {
         match self {
-            Self::Redis(lock) => lock.renew.is_some(),
-            Self::Redisson(_) => true,
-            Self::None => false,
+            Self::Redis(RedisLock { renew: Some(renew), .. }) | Self::Redisson(RedissonLock { renew, .. }) => {
+                Some(renew.every)
+            }
+            Self::Redis(_) | Self::None => None,
         }
     }
 
@@ -200,6 +207,23 @@ const fn redis_needs(property: Property) -> &'static [Assumption] {
         // it in memory is the lock's own fault: a restart that is delayed past every TTL saves the keys
         // from being granted twice, and does nothing for the counter.
         Property::RightfulAccepted => &[],
+        // The token is drawn with the grant, so that tokens are in the order of grants. What could turn them
+        // round is a grant whose news is late, and whose key was gone before the promise: then a later grant
+        // can be over when the earlier one's promise begins. (A counter that is forgotten is the lock's own
+        // fault, as above.)
+        Property::TokenOrder => &[RateWithinDrift, NoStep],
+        // On nothing: the owner value is compared in the step that deletes or extends, and is nobody else's.
+        Property::OwnerRelease => &[],
+        // A holder that looks at its clock knows by itself when its time is over, if the key outlives the
+        // promise; and nobody may take it away before. A pause is no excuse, since only running time counts.
+        Property::HolderInformed | Property::NoNeedlessLoss => &[RateWithinDrift, NoStep, DelayedRestart],
+        // Whoever dies, the lease ends what is left behind, on the server's clock: one that is set back makes
+        // it last.
+        Property::NoLeak | Property::Progress => &[NoStep],
+        // On nothing: neither a cycle of waits nor the order of those that wait is anybody's but the lock's.
+        Property::NoDeadlock | Property::Fairness => &[],
+        // As the effects at the resource, and no check can help: what a mail server takes it does not compare.
+        Property::SingleEffect => &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity],
     }
 }
 

@@ -124,11 +124,15 @@ impl CellReport {
 pub struct PropertyReport {
     /// In how many seeds it was broken.
     pub broken: u64,
+    /// In how many seeds it could not be decided.
+    pub inconclusive: u64,
     /// The first seed that broke it, in decimal.
     pub first_seed: Option<String>,
     /// How often it should be broken: `always`, `broken` (at least once), `holds`, or `free` (no claim).
     pub expected: String,
-    /// Whether that is so.
+    /// Whether the scenario says so; of a property of which it says nothing it is expected that it holds.
+    pub named: bool,
+    /// Whether it came out as expected.
     pub as_expected: bool,
 }
 

@@ -1,4 +1,5 @@
-//! A sweep as a table for a person: a row for each cell, a column for each property.
+//! A sweep as a table for a person: a row for each cell, a column for each property that the scenario names or
+//! of which there is something to say. The others are summed up below: they were broken in no seed.
 //!
 //! A field says how often the property was broken, and its mark whether that is as expected:
 //!
@@ -32,7 +33,7 @@ pub fn table(report: &SweepReport, width: usize) -> String {
         Some(layout) => (layout, grid(report, &columns, layout).trim_fmt()),
         None => (Layout::Tight, wrapped(report, &columns, width)),
     };
-    painted(&format!("{text}\n{}\n", legend(report, layout)))
+    painted(&format!("{text}\n{}{}\n", summed_up(&columns.rest, width), legend(report, &columns, layout)))
 }
 
 /// What a person has to know beside the table, one line each: what is not as expected, and where
@@ -137,11 +138,13 @@ struct Columns<'r> {
     /// Axes with more than one option.
     axes: Vec<&'r str>,
     properties: Vec<&'r str>,
+    /// The properties that need none: nobody asked for them, and nothing is to be said of them.
+    rest: Vec<&'r str>,
 }
 
 impl<'r> Columns<'r> {
     fn of(report: &'r SweepReport) -> Self {
-        let (mut axes, mut properties) = (Vec::new(), Vec::new());
+        let mut axes = Vec::new();
         for cell in &report.cells {
             for axis in cell.params.keys() {
                 let differs = |other: &CellReport| other.params.get(axis) != cell.params.get(axis);
@@ -149,14 +152,44 @@ impl<'r> Columns<'r> {
                     axes.push(axis.as_str());
                 }
             }
-            for property in cell.properties.keys() {
-                if !properties.contains(&property.as_str()) {
-                    properties.push(property.as_str());
-                }
-            }
         }
-        Self { axes, properties }
+        let (properties, rest) = columns_and_rest(report);
+        Self { axes, properties, rest }
     }
+}
+
+/// The properties that have a column each, and the others. A column says something: that the property was
+/// broken or undecided in some cell, or that what the scenario says of it is so.
+fn columns_and_rest(report: &SweepReport) -> (Vec<&str>, Vec<&str>) {
+    let mut all: Vec<&str> = Vec::new();
+    for name in report.cells.iter().flat_map(|cell| cell.properties.keys()) {
+        if !all.contains(&name.as_str()) {
+            all.push(name);
+        }
+    }
+    let says = |name: &&str| {
+        let in_cells = report.cells.iter().filter_map(|cell| cell.properties.get(*name));
+        in_cells.into_iter().any(|one| one.named || one.broken > 0 || one.inconclusive > 0)
+    };
+    let (said, rest): (Vec<&str>, Vec<&str>) = all.iter().partition(|name| says(name));
+    // A table without a column could not even say that nothing was tried.
+    if said.is_empty() { (all, Vec::new()) } else { (said, rest) }
+}
+
+/// What is said below the table of the properties without a column.
+fn summed_up(rest: &[&str], width: usize) -> String {
+    if rest.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec!["broken in no seed:".to_owned()];
+    for (i, name) in rest.iter().enumerate() {
+        let word = if i + 1 < rest.len() { format!("{name},") } else { (*name).to_owned() };
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= width => *line = format!("{line} {word}"),
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn grid(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> Table {
@@ -204,7 +237,7 @@ fn field(property: &PropertyReport, cell: &CellReport, layout: Layout) -> String
     if broken == 0 && cell.vacuous > 0 {
         return format!("vacuous {DOUBT}");
     }
-    if broken == 0 && cell.inconclusive > 0 {
+    if broken == 0 && property.inconclusive > 0 {
         return format!("{} {DOUBT}", if roomy { "inconclusive" } else { "inconcl." });
     }
     let said = match (broken, layout) {
@@ -221,11 +254,13 @@ fn field(property: &PropertyReport, cell: &CellReport, layout: Layout) -> String
 }
 
 /// What the signs that occur in the table's fields mean.
-fn legend(report: &SweepReport, layout: Layout) -> String {
+fn legend(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> String {
     let fields: String = report
         .cells
         .iter()
-        .flat_map(|cell| cell.properties.values().map(move |property| field(property, cell, layout)))
+        .flat_map(|cell| {
+            columns.properties.iter().filter_map(|name| Some(field(cell.properties.get(*name)?, cell, layout)))
+        })
         .collect();
     let number = match (layout, report.cells.as_slice()) {
         (Layout::Roomy | Layout::Compact | Layout::Dense, _) => "k/n: broken in k of n seeds".to_owned(),

@@ -140,6 +140,7 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
         Note::Denied { .. } => "denied".to_owned(),
         Note::Failed { .. } => "failed: no clear answer".to_owned(),
         Note::GaveUp { .. } => "gives up".to_owned(),
+        Note::Renewing { .. } => "is about to renew".to_owned(),
         Note::Renewed { until, .. } => format!("renewed, {}", promised_end(history, node, *until)),
         Note::RenewalFailed { .. } => "renewal failed".to_owned(),
         Note::ToldOfLoss { .. } => "learns that the lock is lost".to_owned(),

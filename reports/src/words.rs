@@ -101,6 +101,15 @@ pub(crate) const fn statement(property: Property) -> &'static str {
         Property::EffectOrder => "nothing of an older grant may be applied after something of a newer one",
         Property::NoLostUpdate => "a write may replace only the version that it was based on",
         Property::RightfulAccepted => "the holder of the newest grant may not be refused while its promise lasts",
+        Property::TokenOrder => "who holds the lock later has the higher token",
+        Property::OwnerRelease => "nobody else may release, clean up, take over or extend what an attempt owns",
+        Property::HolderInformed => "who has lost the lock may not go on for longer than the bound without knowing",
+        Property::NoLeak => "a lock may not stay for ever with an owner that does not use it while somebody waits",
+        Property::Progress => "nobody may wait for longer than the bound while nobody is in the lock's section",
+        Property::NoDeadlock => "clients may not wait for each other in a circle",
+        Property::Fairness => "nobody who waits may be overtaken more often than the bound",
+        Property::NoNeedlessLoss => "a live holder may not lose the lock while it has a right to it",
+        Property::SingleEffect => "a side effect may be done only once",
     }
 }
 

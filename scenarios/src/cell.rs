@@ -11,7 +11,7 @@ use models::guard::{Guard, Manner};
 use models::lock::{Lock, RedisServer};
 use models::script::Script;
 pub use sim::{Direction, Held};
-use spec::{Assumption, ObjectName, Property};
+use spec::{Assumption, Bounds, ObjectName, Property};
 
 use crate::figure::FigureClaim;
 use crate::frontier::{Bisection, Criterion, FrontierClaim};
@@ -95,6 +95,8 @@ pub struct Cell {
     pub cues: Vec<(Cue, When)>,
     /// What goes wrong, in the order of the faults' names; then what the profile has.
     pub faults: Vec<Fault>,
+    /// Within what something must have happened. A property that needs a bound and has none is not judged.
+    pub bounds: Bounds,
     /// What must be true. Properties that no entry names must hold.
     pub expectations: BTreeMap<Property, Expectation>,
     /// What must be some number.

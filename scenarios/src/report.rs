@@ -68,8 +68,10 @@ pub fn cell_report(cell: &Cell, lock: &str, tally: &Tally, trace: Option<String>
         let tally = tally.properties.get(&property)?;
         let report = PropertyReport {
             broken: tally.broken,
+            inconclusive: tally.inconclusive,
             first_seed: tally.first_seed.map(|seed| seed.to_string()),
             expected: tally.expected.name().to_owned(),
+            named: cell.expectations.contains_key(&property),
             as_expected: tally.as_expected,
         };
         Some((property.name().to_owned(), report))

@@ -24,6 +24,8 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         // The longest lease has the least allowance in proportion.
         rate_allowance: leases(cell).map(|ttl| cell.lock.rate_allowance(ttl)).min().unwrap_or(Ppm::ZERO),
         authorities: nodes.all_servers().collect(),
+        renews: cell.lock.renews_every(),
+        bounds: cell.bounds,
         resource_checks_tokens: checks_tokens(cell),
     }
 }

@@ -24,7 +24,7 @@ use crate::run::Run;
 pub struct Tally {
     /// How many seeds were played.
     pub seeds: u64,
-    /// For each property.
+    /// For each property that is judged.
     pub properties: BTreeMap<Property, PropertyTally>,
     /// In how many seeds some placed fault never landed; all, if a drawn one landed in none.
     pub vacuous: u64,
@@ -62,6 +62,8 @@ pub struct PropertyTally {
     pub broken: u64,
     /// In how many of them although the lock had got all that it assumes.
     pub inside: u64,
+    /// In how many seeds it could not be decided.
+    pub inconclusive: u64,
     /// The first of them.
     pub first_seed: Option<u64>,
     /// How often it should be.
@@ -199,11 +201,13 @@ impl Tally {
     pub(crate) fn new(cell: &Cell, seeds: u64) -> Self {
         let property = |property: &Property| {
             let expected = cell.expectations.get(property).map_or(Expected::Holds, |expectation| expectation.expected);
-            (*property, PropertyTally { broken: 0, inside: 0, first_seed: None, expected, as_expected: false })
+            let none =
+                PropertyTally { broken: 0, inside: 0, inconclusive: 0, first_seed: None, expected, as_expected: false };
+            (*property, none)
         };
         Self {
             seeds,
-            properties: Property::ALL.iter().map(property).collect(),
+            properties: Property::ALL.iter().filter(|one| cell.bounds.judge(**one)).map(property).collect(),
             vacuous: 0,
             missed_faults: BTreeMap::new(),
             landed: vec![0; cell.faults.len()],
@@ -223,11 +227,14 @@ impl Tally {
     /// Takes in the run of the next seed.
     pub(crate) fn add(&mut self, cell: &Cell, seed: u64, run: &Kept) {
         for (property, mark) in &run.verdicts {
-            if *mark == Mark::Broken
-                && let Some(tally) = self.properties.get_mut(property)
-            {
-                tally.broken += 1;
-                tally.first_seed.get_or_insert(seed);
+            let Some(tally) = self.properties.get_mut(property) else { continue };
+            match mark {
+                Mark::Broken => {
+                    tally.broken += 1;
+                    tally.first_seed.get_or_insert(seed);
+                }
+                Mark::Inconclusive => tally.inconclusive += 1,
+                Mark::Holds | Mark::Vacuous => {}
             }
         }
         let any = |wanted: Mark| run.verdicts.iter().any(|(_, mark)| *mark == wanted);

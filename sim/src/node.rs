@@ -177,6 +177,8 @@ impl<R> Node<R> {
             Activity::Paused
         } else if self.is_stalled(Part::WORKER) {
             Activity::Stalled
+        } else if self.is_stalled(Part::RENEWAL) {
+            Activity::Unrenewed
         } else {
             Activity::Running
         }

@@ -13,9 +13,9 @@
 
 use std::ops::Index;
 
-use host::{AttemptId, MonoTime, SimTime};
+use host::{AttemptId, MonoTime, NodeId, SimTime};
 
-use crate::history::{Activity, Authorities, History, LockName, Note};
+use crate::history::{Activity, Authorities, History, LockName, Note, Token};
 
 /// A claim's place in the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -75,6 +75,8 @@ pub(crate) struct Granted {
     pub(crate) entry: usize,
     /// When, in true time.
     pub(crate) at: SimTime,
+    /// The token, if the lock gives one.
+    pub(crate) token: Option<Token>,
     /// The promised end on the client's own clock.
     pub(crate) until: Option<MonoTime>,
     /// When the client's process died after that; `NEVER` if it did not.
@@ -129,10 +131,20 @@ impl<'h> Grants<'h> {
         self.order.len()
     }
 
+    /// Whether some client counted the grant of a server.
+    pub(crate) fn any_counted(&self) -> bool {
+        self.claims.iter().any(|claim| claim.granted.is_some_and(|granted| !granted.counted.is_empty()))
+    }
+
     /// The claim that the entry with that index is about. `None`: it is about no attempt, or about one
     /// that never asked for a lock.
     pub(crate) fn subject(&self, entry: usize) -> Option<ClaimId> {
         self.subjects[entry]
+    }
+
+    /// The claim of that attempt, if it made one.
+    pub(crate) fn of_attempt(&self, attempt: AttemptId) -> Option<ClaimId> {
+        self.claims.binary_search_by_key(&attempt, |claim| claim.attempt).ok().map(ClaimId)
     }
 
     /// A companion for one walk over the history.
@@ -156,20 +168,11 @@ impl<'h> Grants<'h> {
     }
 
     fn find_deaths(&mut self, history: &History) {
-        // By node and time, so that each claim finds its own by bisection.
-        let mut deaths = Vec::new();
-        for (node, known) in history.nodes.iter().enumerate() {
-            let dead = known.activity.iter().filter(|(_, activity)| *activity == Activity::Dead);
-            deaths.extend(dead.map(|(at, _)| (node, *at)));
-        }
-        if deaths.is_empty() {
-            return;
-        }
+        let deaths = Deaths::of(history);
         for claim in &mut self.claims {
-            let client = claim.attempt.client().index();
+            let client = claim.attempt.client();
             if let Some(granted) = &mut claim.granted {
-                let next = deaths.partition_point(|death| *death < (client, granted.at));
-                granted.died = deaths.get(next).filter(|(node, _)| *node == client).map_or(SimTime::NEVER, |d| d.1);
+                granted.died = deaths.next(client, granted.at);
             }
         }
     }
@@ -207,6 +210,29 @@ impl<'h> Index<ClaimId> for Grants<'h> {
 
     fn index(&self, id: ClaimId) -> &Claim<'h> {
         &self.claims[id.0]
+    }
+}
+
+/// When processes died.
+pub(crate) struct Deaths {
+    /// By node and time, so that each is found by bisection.
+    all: Vec<(usize, SimTime)>,
+}
+
+impl Deaths {
+    pub(crate) fn of(history: &History) -> Self {
+        let mut all = Vec::new();
+        for (node, known) in history.nodes.iter().enumerate() {
+            let dead = known.activity.iter().filter(|(_, activity)| *activity == Activity::Dead);
+            all.extend(dead.map(|(at, _)| (node, *at)));
+        }
+        Self { all }
+    }
+
+    /// When the node's process first died, not before `from`; `NEVER` if it did not.
+    pub(crate) fn next(&self, node: NodeId, from: SimTime) -> SimTime {
+        let next = self.all.partition_point(|death| *death < (node.index(), from));
+        self.all.get(next).filter(|(of, _)| *of == node.index()).map_or(SimTime::NEVER, |death| death.1)
     }
 }
 
@@ -250,9 +276,9 @@ fn claims(history: &History) -> Vec<Claim<'_>> {
         let entry = &history.entries[i];
         let (attempt, name, granted) = match &entry.note {
             Note::Attempting { attempt, lock, .. } => (*attempt, Some(lock), None),
-            Note::Granted { attempt, until, counted, .. } => {
-                let (until, counted) = (*until, *counted);
-                let granted = Granted { entry: i, at: entry.at, until, died: SimTime::NEVER, counted, point: None };
+            Note::Granted { attempt, token, until, counted } => {
+                let (token, until, counted, died) = (*token, *until, *counted, SimTime::NEVER);
+                let granted = Granted { entry: i, at: entry.at, token, until, died, counted, point: None };
                 (*attempt, None, Some(granted))
             }
             _ => continue,

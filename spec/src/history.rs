@@ -133,6 +133,11 @@ pub enum Note {
         /// The last try.
         attempt: AttemptId,
     },
+    /// The client, or its lock by itself, is about to extend the lease.
+    Renewing {
+        /// Of this attempt.
+        attempt: AttemptId,
+    },
     /// The client has extended its lease.
     Renewed {
         /// Of this attempt.
@@ -308,6 +313,7 @@ digest_enum!(Note {
     40 => Marked { attempt, op, object },
     41 => Passed { attempt, op, object },
     20 => GaveUp { attempt },
+    22 => Renewing { attempt },
     21 => Effected { attempt, op, effect },
 });
 
@@ -332,6 +338,7 @@ impl Note {
             | Self::Denied { attempt }
             | Self::Failed { attempt }
             | Self::GaveUp { attempt }
+            | Self::Renewing { attempt }
             | Self::Renewed { attempt, .. }
             | Self::RenewalFailed { attempt }
             | Self::ToldOfLoss { attempt }
@@ -422,6 +429,30 @@ impl NodeHistory {
     pub fn doing(&self, at: SimTime) -> Activity {
         let changes = self.activity.partition_point(|(since, _)| *since <= at);
         changes.checked_sub(1).map_or(Activity::Running, |last| self.activity[last].1)
+    }
+
+    /// The stretches between two instants, the second excluded, during which its process was doing one of
+    /// those things: as long as they can be, in order.
+    pub(crate) fn stretches(
+        &self,
+        from: SimTime,
+        to: SimTime,
+        is: impl Fn(Activity) -> bool,
+    ) -> Vec<(SimTime, SimTime)> {
+        let mut found: Vec<(SimTime, SimTime)> = Vec::new();
+        let first = self.activity.partition_point(|(since, _)| *since <= from);
+        let changes = self.activity[first..].iter().copied().take_while(|(at, _)| *at < to);
+        let (mut since, mut doing) = (from, self.doing(from));
+        for (at, next) in changes.chain([(to, Activity::Dead)]) {
+            if is(doing) && since < at {
+                match found.last_mut() {
+                    Some(last) if last.1 == since => last.1 = at,
+                    _ => found.push((since, at)),
+                }
+            }
+            (since, doing) = (at, next);
+        }
+        found
     }
 }
 

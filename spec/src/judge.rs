@@ -6,14 +6,21 @@
 //! It decides nothing about faults: whether one landed, so that a verdict is worth anything, is for
 //! whoever planned the run to say.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use host::{Clock, NodeId, SimTime};
 
 use crate::assumption::{Assumption, ledger};
 use crate::grants::{ClaimId, Grants};
-use crate::history::{Ending, History};
-use crate::property::{Property, belief_exclusion, effect_order, grant_exclusion, no_lost_update, rightful_accepted};
+use crate::history::{Ending, Entry, History, Note};
+use crate::lives::{Life, lives};
+use crate::owners::Owners;
+use crate::property::{
+    Property, belief_exclusion, effect_order, fairness, grant_exclusion, holder_informed, no_deadlock, no_leak,
+    no_lost_update, no_needless_loss, owner_release, progress, rightful_accepted, single_effect, token_order,
+};
+use crate::queue::{Wait, waits};
 use crate::rules::Rules;
 use crate::verdict::{Evidence, Judgement, Measures, Verdict};
 use crate::windows::{self, Promised, Stretch};
@@ -21,8 +28,11 @@ use crate::windows::{self, Promised, Stretch};
 /// Judges a run: a verdict for each of `properties`, the figures, and the assumptions that were
 /// broken.
 ///
-/// The five properties are safety properties over what happened: a run to its horizon decides them.
-/// Only one that was cut off by its event budget leaves those that it has not broken inconclusive.
+/// Most properties are safety properties over what happened: a run to its horizon decides them, and only one
+/// that was cut off by its event budget leaves those that it has not broken inconclusive. Those that say that
+/// something happens within a bound are judged as if time had run to the horizon, also if the run came to rest
+/// before; a stretch that is younger than the bound at the horizon is inconclusive. A property that needs a
+/// bound and has none is not judged.
 ///
 /// # Panics
 /// If the history breaks its own promises: it names a node that it does not list, or a lock server
@@ -33,9 +43,11 @@ pub fn judge(history: &History, rules: &Rules, properties: &[Property]) -> Judge
     let mut measures = Measures { given: case.grants.given() as u64, grant_margin: case.margin, ..Measures::default() };
     let mut verdicts = BTreeMap::new();
     for property in Property::ALL {
-        let broken = check(property, &case, &mut measures);
-        if properties.contains(&property) {
-            verdicts.insert(property, verdict(history, broken));
+        let is_asked = properties.contains(&property) && rules.bounds.judge(property);
+        if let Some(found) = check(property, &case, &mut measures, is_asked)
+            && is_asked
+        {
+            verdicts.insert(property, verdict(history, found));
         }
     }
     let broken_assumptions = ledger::measure(&case);
@@ -55,13 +67,18 @@ pub(crate) struct Case<'h> {
     /// The promised windows, those of one claim together and in order.
     windows: Vec<Stretch>,
     margin: Option<i64>,
+    // What not every run needs is worked out when it is first asked for.
+    lives: OnceCell<Vec<Life>>,
+    owners: OnceCell<Owners>,
+    waits: OnceCell<Vec<Wait>>,
 }
 
 impl<'h> Case<'h> {
     pub(crate) fn new(history: &'h History, rules: &'h Rules) -> Self {
         let grants = Grants::of(history, rules.quorum);
         let Promised { windows, margin } = windows::promised(history, rules.quorum, &grants);
-        Self { history, rules, grants, windows, margin }
+        let (lives, owners, waits) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { history, rules, grants, windows, margin, lives, owners, waits }
     }
 
     /// The clock on which that client counts its leases.
@@ -72,6 +89,36 @@ impl<'h> Case<'h> {
     /// All promised windows.
     pub(crate) fn windows(&self) -> &[Stretch] {
         &self.windows
+    }
+
+    /// What became of each claim, by claim.
+    pub(crate) fn lives(&self) -> &[Life] {
+        self.lives.get_or_init(|| lives(self.history, &self.grants))
+    }
+
+    /// Who owned which lock when.
+    pub(crate) fn owners(&self) -> &Owners {
+        self.owners.get_or_init(|| Owners::of(self))
+    }
+
+    /// Who waited for which lock when.
+    pub(crate) fn waits(&self) -> &[Wait] {
+        self.waits.get_or_init(|| waits(self))
+    }
+
+    /// Until when it is known what happened, and what did not.
+    pub(crate) fn liveness_end(&self) -> SimTime {
+        match self.history.ending {
+            Ending::Budget => self.history.end,
+            Ending::Quiet | Ending::Horizon | Ending::Stuck => self.history.horizon,
+        }
+    }
+
+    /// Whether clients counted grants of servers of which none says who owns what: the history was taken
+    /// where nobody could look inside them.
+    pub(crate) fn servers_are_silent(&self) -> bool {
+        let says = |entry: &Entry| matches!(entry.note, Note::Owner { .. });
+        self.grants.any_counted() && !self.history.entries.iter().any(says)
     }
 
     /// The promised windows of one claim, in order: more than one if its lease lapsed and was
@@ -88,21 +135,63 @@ impl<'h> Case<'h> {
     }
 }
 
-fn check(property: Property, case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
-    match property {
-        Property::GrantExclusion => grant_exclusion::check(case, measures),
-        Property::BeliefExclusion => belief_exclusion::check(case, measures),
-        Property::EffectOrder => effect_order::check(case, measures),
-        Property::NoLostUpdate => no_lost_update::check(case, measures),
-        Property::RightfulAccepted => rightful_accepted::check(case, measures),
+/// What a check finds.
+#[derive(Debug)]
+pub(crate) enum Finding {
+    Holds,
+    Broken(Evidence),
+    /// Neither can be said, and this is why.
+    Undecided(String),
+}
+
+impl Finding {
+    /// Something was so for less than the bound when the run ended.
+    pub(crate) fn too_late_to_say(what: &str) -> Self {
+        Self::Undecided(format!("when the run ended {what}, for less than the bound so far"))
+    }
+
+    /// Nobody looked inside the servers.
+    pub(crate) fn unwitnessed() -> Self {
+        Self::Undecided("no lock server says who owns what".to_owned())
     }
 }
 
-fn verdict(history: &History, broken: Option<Evidence>) -> Verdict {
-    match (broken, history.ending) {
-        (Some(evidence), _) => Verdict::Broken(evidence),
-        (None, Ending::Budget) => Verdict::Inconclusive(format!("the event budget was spent at {}", history.end)),
-        (None, Ending::Quiet | Ending::Horizon | Ending::Stuck) => Verdict::Holds,
+impl From<Option<Evidence>> for Finding {
+    fn from(broken: Option<Evidence>) -> Self {
+        broken.map_or(Self::Holds, Self::Broken)
+    }
+}
+
+/// Checks a property. Those that count something are checked whether they are asked for or not; `None`: the
+/// others, if they are not.
+fn check(property: Property, case: &Case<'_>, measures: &mut Measures, is_asked: bool) -> Option<Finding> {
+    let bounds = &case.rules.bounds;
+    let found = match property {
+        Property::GrantExclusion => grant_exclusion::check(case, measures).into(),
+        Property::BeliefExclusion => belief_exclusion::check(case, measures).into(),
+        Property::EffectOrder => effect_order::check(case, measures).into(),
+        Property::NoLostUpdate => no_lost_update::check(case, measures).into(),
+        Property::RightfulAccepted => rightful_accepted::check(case, measures).into(),
+        _ if !is_asked => return None,
+        Property::TokenOrder => token_order::check(case),
+        Property::OwnerRelease => owner_release::check(case),
+        Property::HolderInformed => holder_informed::check(case, bounds.inform?),
+        Property::NoLeak => no_leak::check(case, bounds.leak?),
+        Property::Progress => progress::check(case, bounds.progress?),
+        Property::NoDeadlock => no_deadlock::check(case),
+        Property::Fairness => fairness::check(case, bounds.overtakes?),
+        Property::NoNeedlessLoss => no_needless_loss::check(case),
+        Property::SingleEffect => single_effect::check(case),
+    };
+    Some(found)
+}
+
+fn verdict(history: &History, found: Finding) -> Verdict {
+    match (found, history.ending) {
+        (Finding::Broken(evidence), _) => Verdict::Broken(evidence),
+        (_, Ending::Budget) => Verdict::Inconclusive(format!("the event budget was spent at {}", history.end)),
+        (Finding::Undecided(why), _) => Verdict::Inconclusive(why),
+        (Finding::Holds, Ending::Quiet | Ending::Horizon | Ending::Stuck) => Verdict::Holds,
     }
 }
 
@@ -124,6 +213,7 @@ mod tests {
         let mut story = Story::new();
         story.at(10).client(1).takes(100).read(0).checked();
         story.at(20).client(1).pauses();
+        story.at(105).server(1).frees();
         story.at(110).client(2).takes(200).read(0).wrote(Some(0), 0);
         story.at(120).client(2).ended().releasing();
         story.at(130).client(1).resumes().left().wrote(Some(0), 1).ended();
@@ -134,14 +224,15 @@ mod tests {
     fn a_pause_breaks_belief_and_effects_and_leaves_the_grants_apart() {
         let story = gc_pause();
         let judgement = story.judged();
-        let broken: Vec<_> = Property::ALL.into_iter().filter(|one| judgement.verdicts[one].is_broken()).collect();
+        let verdicts = judgement.verdicts.iter();
+        let broken: Vec<_> = verdicts.filter(|(_, verdict)| verdict.is_broken()).map(|(one, _)| *one).collect();
         assert_eq!(broken, [BeliefExclusion, EffectOrder, Property::NoLostUpdate]);
         assert_eq!(
             judgement.measures,
             Measures {
                 grant_overlap: host::Duration::ZERO,
                 belief_overlap: host::Duration::from_millis(10),
-                grant_margin: Some(10_000_000),
+                grant_margin: Some(5_000_000),
                 stale_effects: 1,
                 after_newer_grant: 1,
                 lost_updates: 1,

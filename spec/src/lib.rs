@@ -18,8 +18,11 @@ pub mod assumption;
 mod grants;
 pub mod history;
 pub mod judge;
+mod lives;
 mod overlap;
+mod owners;
 pub mod property;
+mod queue;
 pub mod rules;
 #[cfg(test)]
 mod testing;
@@ -34,6 +37,6 @@ pub use history::{
 };
 pub use judge::judge;
 pub use property::Property;
-pub use rules::{Policy, Rules};
+pub use rules::{Bounds, Policy, Rules};
 pub use verdict::{Evidence, Judgement, Measures, Verdict};
 pub use waits::Waits;

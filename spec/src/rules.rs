@@ -22,6 +22,35 @@ pub enum Policy {
     Margin(Duration),
 }
 
+/// Within what something must have happened, where a property needs to be told. What has no bound is not
+/// judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    /// `progress`: how long somebody may wait for a lock that nobody uses.
+    pub progress: Option<Duration>,
+    /// `holder-informed`: for how long a client may go on in a lock that it has lost.
+    pub inform: Option<Duration>,
+    /// `no-leak`: how long before the end of the run a lock must have been left in nobody's use to be lost
+    /// for good.
+    pub leak: Option<Duration>,
+    /// `fairness`: how often somebody who waits may be overtaken.
+    pub overtakes: Option<u32>,
+}
+
+impl Bounds {
+    /// Whether the property can be judged: it has its bound, or needs none.
+    #[must_use]
+    pub const fn judge(&self, property: Property) -> bool {
+        match property {
+            Property::Progress => self.progress.is_some(),
+            Property::HolderInformed => self.inform.is_some(),
+            Property::NoLeak => self.leak.is_some(),
+            Property::Fairness => self.overtakes.is_some(),
+            _ => true,
+        }
+    }
+}
+
 /// How a lock's promise is to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rules {
@@ -38,6 +67,10 @@ pub struct Rules {
     pub rate_allowance: Ppm,
     /// The lock servers.
     pub authorities: Vec<NodeId>,
+    /// How often the lock extends its lease by itself. `None`: it does not.
+    pub renews: Option<Duration>,
+    /// Within what something must have happened.
+    pub bounds: Bounds,
     /// Whether the guarded resource compares tokens, on all that the lock protects.
     pub resource_checks_tokens: bool,
 }

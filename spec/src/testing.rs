@@ -18,9 +18,9 @@ use std::num::NonZeroU32;
 use host::{AttemptId, Clock, Duration, MonoTime, NodeId, Ppm, SimTime};
 
 use crate::history::{
-    Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Ticking, Version,
+    Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Ticking, Token, Version,
 };
-use crate::rules::{Policy, Rules};
+use crate::rules::{Bounds, Policy, Rules};
 use crate::verdict::{Evidence, Judgement, Verdict};
 use crate::{Assumption, Property, judge};
 
@@ -73,6 +73,8 @@ impl Story {
             needs: BTreeMap::new(),
             ttl: lasting(90),
             rate_allowance: Ppm::ZERO,
+            renews: None,
+            bounds: Bounds::default(),
             authorities: (0..servers).map(NodeId::new).collect(),
             resource_checks_tokens: false,
         };
@@ -158,6 +160,12 @@ impl Story {
         assert_eq!(self.judged().verdicts[&property], Verdict::Holds, "{property}");
     }
 
+    /// Whether the property holds cannot be said.
+    pub(crate) fn undecided(&self, property: Property) {
+        let verdict = &self.judged().verdicts[&property];
+        assert!(matches!(verdict, Verdict::Inconclusive(_)), "{property}: {verdict:?}");
+    }
+
     /// When the assumption was first broken.
     pub(crate) fn breach(&self, assumption: Assumption) -> Option<SimTime> {
         self.judged().broken_assumptions.remove(&assumption)
@@ -239,9 +247,32 @@ impl Teller<'_> {
         self.note(Note::Granted { attempt, token: None, until: until.map(reading), counted })
     }
 
+    /// As `takes`, with that token.
+    pub(crate) fn takes_with(self, until: u64, token: u64) -> Self {
+        self.takes(until).with_token(token)
+    }
+
+    /// The grant that was noted last came with that token.
+    pub(crate) fn with_token(self, number: u64) -> Self {
+        if let Some(Entry { note: Note::Granted { token, .. }, .. }) = self.story.history.entries.last_mut() {
+            *token = Some(Token(number));
+        }
+        self
+    }
+
+    pub(crate) fn denied(self) -> Self {
+        let attempt = self.attempt();
+        self.note(Note::Denied { attempt })
+    }
+
     pub(crate) fn failed(self) -> Self {
         let attempt = self.attempt();
         self.note(Note::Failed { attempt })
+    }
+
+    pub(crate) fn renewing(self) -> Self {
+        let attempt = self.attempt();
+        self.note(Note::Renewing { attempt })
     }
 
     pub(crate) fn renewed(self, until: u64) -> Self {
@@ -269,9 +300,32 @@ impl Teller<'_> {
         self.note(Note::Ended { attempt })
     }
 
+    /// That server deletes `orders`, as this client or observer asks.
+    pub(crate) fn deletes(self, server: u16) -> Self {
+        let by = self.client.map(|_| self.attempt());
+        self.owner(server, "orders", None, Cause::Request(by))
+    }
+
+    /// That server, back from the dead, names the attempt as the owner of `orders`.
+    pub(crate) fn remembered_by(self, server: u16) -> Self {
+        let attempt = Some(self.attempt());
+        self.owner(server, "orders", attempt, Cause::Restart)
+    }
+
+    /// That server extends the attempt's lease on `orders`, as somebody asks.
+    pub(crate) fn extended_by(self, server: u16, by: Option<AttemptId>) -> Self {
+        let (authority, attempt) = (NodeId::new(server - 1), self.attempt());
+        self.note(Note::Extended { authority, key: "orders".into(), attempt, by })
+    }
+
     fn names_owner(self, server: u16, key: &str) -> Self {
-        let (authority, attempt) = (NodeId::new(server - 1), Some(self.attempt()));
-        self.note(Note::Owner { authority, key: key.into(), attempt, cause: Cause::Request(attempt) })
+        let attempt = Some(self.attempt());
+        self.owner(server, key, attempt, Cause::Request(attempt))
+    }
+
+    fn owner(self, server: u16, key: &str, attempt: Option<AttemptId>, cause: Cause) -> Self {
+        let (authority, key) = (NodeId::new(server - 1), key.into());
+        self.note(Note::Owner { authority, key, attempt, cause })
     }
 }
 
@@ -325,6 +379,11 @@ impl Teller<'_> {
         self.note(Note::Refused { attempt, op, object })
     }
 
+    pub(crate) fn does(self, effect: &str) -> Self {
+        let (attempt, op, effect) = (self.client.map(|_| self.attempt()), self.op(), effect.into());
+        self.note(Note::Effected { attempt, op, effect })
+    }
+
     fn op(&self) -> OpId {
         OpId(self.client.map_or(0, |client| self.story.clients[usize::from(client) - 1].1))
     }
@@ -332,10 +391,24 @@ impl Teller<'_> {
 
 /// A lock server.
 impl Teller<'_> {
-    /// Nobody owns `orders` any more.
+    /// The lease on `orders` is over.
     pub(crate) fn frees(self) -> Self {
-        let authority = self.node;
-        self.note(Note::Owner { authority, key: "orders".into(), attempt: None, cause: Cause::Expiry })
+        self.loses("orders", Cause::Expiry)
+    }
+
+    /// For want of memory it forgets `orders`.
+    pub(crate) fn evicts(self) -> Self {
+        self.loses("orders", Cause::Eviction)
+    }
+
+    /// It deletes that lock's key, as somebody asks.
+    pub(crate) fn removes(self, key: &str, by: Option<AttemptId>) -> Self {
+        self.loses(key, Cause::Request(by))
+    }
+
+    fn loses(self, key: &str, cause: Cause) -> Self {
+        let (authority, key) = (self.node, key.into());
+        self.note(Note::Owner { authority, key, attempt: None, cause })
     }
 }
 
@@ -382,7 +455,7 @@ impl Teller<'_> {
         self.sets_clocks(|segment| segment.ticking = ticking)
     }
 
-    fn becomes(self, activity: Activity) -> Self {
+    pub(crate) fn becomes(self, activity: Activity) -> Self {
         let change = (self.story.now, activity);
         self.story.history.nodes[self.node.index()].activity.push(change);
         self

@@ -190,7 +190,7 @@ impl<P> Hold<P> {
         H: LockHost,
         L: Recipe<H, Proof = P>,
     {
-        host.point(points::RENEWING).await;
+        mark(host, Note::Renewing { attempt: self.attempt }, points::RENEWING).await;
         recipe.renew(host, self.lock, &self.lease, by).await
     }
 

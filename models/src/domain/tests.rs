@@ -127,6 +127,7 @@ fn notes_read_as_sentences() {
         (granted(None, None), "node-3#1 takes the lock to be its own until it releases"),
         (Note::Denied { attempt }, "node-3#1 is denied"),
         (Note::Failed { attempt }, "node-3#1 got no clear answer"),
+        (Note::Renewing { attempt }, "node-3#1 is about to extend its lease"),
         (Note::Renewed { attempt, until }, "node-3#1 has extended its lease until its clock reads 9.898 s"),
         (Note::RenewalFailed { attempt }, "node-3#1 could not extend its lease"),
         (Note::ToldOfLoss { attempt }, "node-3#1 learns that its lock is lost"),

@@ -134,8 +134,5 @@ impl<'a> Violation<'a> {
 
 /// Whether the property is about two at once, and not about an operation.
 pub(super) const fn is_overlap(property: Property) -> bool {
-    match property {
-        Property::GrantExclusion | Property::BeliefExclusion => true,
-        Property::EffectOrder | Property::NoLostUpdate | Property::RightfulAccepted => false,
-    }
+    matches!(property, Property::GrantExclusion | Property::BeliefExclusion)
 }

@@ -111,11 +111,41 @@ fn a_vacuous_cell_shows_nothing_as_held() {
 }
 
 #[test]
-fn an_undecided_cell_shows_nothing_as_held() {
-    let report = changed(|cell| (cell.inconclusive, cell.as_expected) = (5, false));
+fn what_was_undecided_is_not_shown_as_held_and_nothing_else_suffers() {
+    let report = changed(|cell| {
+        (cell.inconclusive, cell.as_expected) = (5, false);
+        cell.properties["rightful-accepted"].inconclusive = 5;
+    });
     assert!(plain(&report, 140).contains("inconclusive ?") && plain(&report, 80).contains("inconcl. ?"));
+    let row = plain(&report, 140).lines().find(|row| row.contains("open")).map(str::to_owned).expect("it has a row");
+    assert!(row.contains("holds ✓"), "{row}");
     assert_eq!(notes(&report), ["redis, open: in 5 of 1000 seeds something could not be decided"]);
     assert_eq!(summary(&report), "as expected: 1 of 2 cells (1 inconclusive), 1000 seeds each");
+}
+
+#[test]
+fn properties_of_which_nothing_is_to_be_said_are_summed_up() {
+    let mut report = gc_pause();
+    for cell in &mut report.cells {
+        for name in ["grant-exclusion", "effect-order", "rightful-accepted"] {
+            cell.properties[name].named = false;
+        }
+    }
+    let text = plain(&report, 140);
+    assert!(!text.lines().next().expect("it has a header").contains("grant-exclusion"), "{text}");
+    assert!(text.contains("effect-order"), "one that was broken has its column: {text}");
+    assert!(text.contains("\nbroken in no seed: grant-exclusion, rightful-accepted\n"), "{text}");
+    assert!(plain(&report, 50).contains("\nbroken in no seed: grant-exclusion,\n  rightful-accepted\n"));
+}
+
+#[test]
+fn a_table_has_a_column_whatever_happened() {
+    let mut report = gc_pause();
+    for property in report.cells.iter_mut().flat_map(|cell| cell.properties.values_mut()) {
+        (property.named, property.broken) = (false, 0);
+    }
+    let text = plain(&report, 140);
+    assert!(text.contains("rightful-accepted") && !text.contains("broken in no seed"), "{text}");
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn no_two_kinds_of_note_read_alike() {
         Note::ToldOfLoss { attempt: own },
         Note::ReleaseRefused { attempt: own },
         Note::GaveUp { attempt: own },
+        Note::Renewing { attempt: own },
         owner(Cause::Request(None)),
         owner(Cause::Expiry),
         owner(Cause::Eviction),

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use super::error::Sink;
 use super::merge::{Path, parameters};
-use super::parameter::{NOT_YET, PARAMETERS, check_named_table, check_top};
+use super::parameter::{PARAMETERS, check_named_table, check_top};
 use super::range::{Bisect, Quantity, Range, is_range, range};
 use super::reader::{fields, wrong_type};
 use super::tree::{Entry, Node, Site, Table, Value};
@@ -121,7 +121,7 @@ fn path_options(sink: &Sink, entry: &Entry, file: &Table) -> Option<Options> {
 /// `[matrix.name]` with a partial file for each option.
 fn named_options(sink: &Sink, entry: &Entry, options: &Table, file: &Table) -> Option<Options> {
     let name = &entry.key;
-    if PARAMETERS.contains(&name.as_str()) || NOT_YET.contains(&name.as_str()) {
+    if PARAMETERS.contains(&name.as_str()) {
         let help = "quote a path: \"fault.gc.for\" = [\"9s\", \"15s\"]".to_owned();
         let message = format!("`{name}` is a field of the file, and so cannot be the name of an axis");
         sink.error_with(entry.site, message, Some(help));

@@ -20,13 +20,14 @@
 //! | one cell: its top level | [`top`], [`lock`], [`resource`](mod@resource), [`clients`], [`steps`] |
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
 //! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`], [`profile`] |
-//! | expectations and the twin rule | [`expect`], [`figures`], [`frontier`], [`twin`] |
+//! | expectations, their bounds and the twin rule | [`expect`], [`figures`], [`frontier`], [`bounds`], [`twin`] |
 //! | tools: keys, values, mistakes, what to say of unknown words | [`reader`], [`value`], [`error`], [`suggest`] |
 //!
 //! It is not a validator of types alone: names are resolved, and what can never apply is a mistake. It
 //! reads no file and prints nothing.
 
 mod axis;
+mod bounds;
 mod clients;
 mod error;
 mod expect;
@@ -130,8 +131,9 @@ fn scenario(sink: &Sink, text: &str, file: &Table, matrix: &Matrix) -> Option<Sc
     let mut expected: Vec<Claims<'_>> = Vec::new();
     for number in 0..matrix.cells() {
         sink.enter(Some(number));
-        let claims = claims(sink, &entries, matrix, number);
+        let mut claims = claims(sink, &entries, matrix, number);
         if let Some((own, mut cell)) = top::cell(sink, &matrix.file(file, number), &claims) {
+            claims.bounds = Some(cell.bounds);
             cell.params = params(matrix, number);
             cell.criterion = matrix.axes.iter().find_map(|axis| axis.bisect).map(|bisect| bisect.criterion);
             cells.push(cell);

@@ -9,16 +9,14 @@ use super::suggest::{nearest, no_such_name, no_such_word};
 use super::tree::{Site, Table};
 
 /// The keys of the top level that an option may set.
-pub(super) const PARAMETERS: [&str; 10] =
-    ["profile", "horizon", "ttl", "lock", "service", "network", "node", "resource", "client", "fault"];
-/// The keys of the top level that nothing can use yet.
-pub(super) const NOT_YET: [&str; 1] = ["bounds"];
+pub(super) const PARAMETERS: [&str; 11] =
+    ["profile", "horizon", "ttl", "lock", "service", "network", "node", "resource", "client", "fault", "bounds"];
 /// The keys of the top level that belong to the file as a whole.
 const OF_THE_FILE: [&str; 7] = ["name", "title", "source", "note", "seeds", "matrix", "expect"];
 
 /// Whether a key of the top level may differ from cell to cell.
 pub(super) fn check_top(sink: &Sink, key: &str, site: Site) -> Option<()> {
-    if PARAMETERS.contains(&key) || NOT_YET.contains(&key) {
+    if PARAMETERS.contains(&key) {
         return Some(());
     }
     if OF_THE_FILE.contains(&key) {

@@ -9,6 +9,7 @@
 //! | `profile` | none; one gives `network` other defaults, and faults |
 //! | `resource` | `"open"` |
 //! | `service` | `redis = {}`, with the defaults of its switches |
+//! | `bounds` | none |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ use host::{Duration, Span};
 use models::script::{Script, Step};
 use spec::LockName;
 
+use super::bounds::{bounds, check_claims};
 use super::clients::{Group, clients};
 use super::error::Sink;
 use super::expect::Claims;
@@ -24,7 +26,6 @@ use super::figures::{add, reach};
 use super::frontier;
 use super::lock::{lock, ttl};
 use super::nodes::{Names, Roles};
-use super::parameter::NOT_YET;
 use super::profile;
 use super::reader::{Fields, fields as fields_of, list, table, wrong_type};
 use super::resource::{check_act, check_tokens, resource};
@@ -58,7 +59,6 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         for of_the_file in ["matrix", "expect"] {
             fields.get(of_the_file);
         }
-        let supported = fields.not_yet(&NOT_YET);
         let horizon = fields.or("horizon", HORIZON, positive);
         let ttl = fields.or("ttl", Some(TTL), ttl);
         let profile = fields.maybe("profile", profile::profile);
@@ -87,8 +87,11 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         faults.extend(profile.flatten().iter().flat_map(|profile| profile::faults(*profile, &world)));
         let figures = figures(sink, claims, &world);
         let frontier = claims.frontier.as_ref().map(|entry| frontier::claim(sink, entry, &world));
+        let bounds = bounds(fields, world.horizon, world.ttl);
+        if let Some(bounds) = &bounds {
+            check_claims(sink, bounds, claims);
+        }
 
-        supported?;
         act?;
         tokens?;
         let cell = Cell {
@@ -104,6 +107,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
             clients: groups.into_iter().map(members).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect(),
             cues,
             faults,
+            bounds: bounds?,
             expectations: claims.properties.iter().map(|(name, (claim, _))| (*name, claim.clone())).collect(),
             figures: figures?,
             criterion: None,

@@ -74,7 +74,7 @@ fn hasty_restarts(case: &Case<'_>) -> Vec<Blow> {
         for &(at, activity) in &case.history.nodes[server.index()].activity {
             match (activity, died) {
                 (Activity::Dead, None) => died = Some(at),
-                (Activity::Running | Activity::Paused, Some(since)) => {
+                (Activity::Running | Activity::Unrenewed | Activity::Paused, Some(since)) => {
                     if ttl.is_none_or(|ttl| at.since(since) <= ttl) {
                         blows.push(Blow { at: since, server, breaks: at });
                     }

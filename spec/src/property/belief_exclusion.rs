@@ -32,7 +32,7 @@ use crate::windows::Stretch;
 /// Broken at the first instant at which two clients believe. In the right is the one whose promised
 /// window is open then; the older one if both are, or neither.
 pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
-    let mut beliefs = beliefs(case);
+    let mut beliefs = beliefs(case, case.history.over());
     let overlap = overlap::sweep(&mut beliefs, |belief| case.grants[belief.claim].attempt.client())?;
     measures.belief_overlap = overlap.longest;
     let [older, newer] = overlap.pair;
@@ -46,8 +46,8 @@ pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence
     })
 }
 
-/// Every belief of every client, in no order.
-fn beliefs(case: &Case<'_>) -> Vec<Stretch> {
+/// Every belief of every client, in no order. What lasts to the end of the run ends at `end`.
+pub(crate) fn beliefs(case: &Case<'_>, end: SimTime) -> Vec<Stretch> {
     let mut beliefs = Vec::with_capacity(2 * case.grants.given());
     let mut minds: Vec<_> = case.grants.claims().map(|(claim, _)| Mind::of(case, claim)).collect();
     for (i, entry) in case.history.entries.iter().enumerate() {
@@ -57,7 +57,7 @@ fn beliefs(case: &Case<'_>) -> Vec<Stretch> {
             beliefs.extend(mind.take(i, entry.at, event));
         }
     }
-    beliefs.extend(minds.into_iter().flatten().map(|mind| mind.finish(case)));
+    beliefs.extend(minds.into_iter().flatten().map(|mind| mind.finish(case, end)));
     beliefs
 }
 
@@ -167,9 +167,9 @@ impl Mind {
         self.belief.end_by(at);
     }
 
-    fn finish(mut self, case: &Case<'_>) -> Stretch {
+    fn finish(mut self, case: &Case<'_>, end: SimTime) -> Stretch {
         let died = case.grants[self.belief.claim].granted.map_or(SimTime::NEVER, |granted| granted.died);
-        self.close(case.history.over().min(died));
+        self.close(end.min(died));
         self.belief
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of the language, by topic. A refusal is tested with its place: the text that a mistake
 //! points at stands between `«` and `»`.
 
+mod bounds;
 mod clients;
 mod examples;
 mod expectations;

@@ -42,8 +42,8 @@ always = [«\"effect-ordre\"»]
             "unknown word `wriet`",
             "unknown field `pauze`",
             "this cell has no node `resorce`",
-            "unknown field `axis`, expected one of `profile`, `horizon`, `ttl`, `lock`, `service`, `network`, `node`, `resource`, `client`, `fault`",
-            "unknown word `effect-ordre`: a property is one of `grant-exclusion`, `belief-exclusion`, `effect-order`, `no-lost-update`, `rightful-accepted`",
+            "unknown field `axis`, expected one of `profile`, `horizon`, `ttl`, `lock`, `service`, `network`, `node`, `resource`, `client`, `fault`, `bounds`",
+            "unknown word `effect-ordre`",
         ],
     );
 }

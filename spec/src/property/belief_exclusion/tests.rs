@@ -15,7 +15,8 @@ fn expect_belief_to(expected: SimTime, tell: impl Fn(&mut Story)) {
     let mut story = Story::new();
     tell(&mut story);
     let case = Case::new(&story.history, &story.rules);
-    let ends: Vec<_> = beliefs(&case).into_iter().filter(Stretch::is_some).map(|belief| belief.to).collect();
+    let ends: Vec<_> =
+        beliefs(&case, case.history.over()).into_iter().filter(Stretch::is_some).map(|belief| belief.to).collect();
     assert_eq!(ends, [expected]);
 }
 
@@ -122,7 +123,8 @@ fn a_client_with_a_margin_stops_earlier() {
     let mut story = Story::new();
     story.policy(1, Policy::Margin(Duration::from_millis(95)));
     story.at(10).client(1).takes(100);
-    assert!(!beliefs(&Case::new(&story.history, &story.rules)).iter().any(Stretch::is_some), "it never believed");
+    let case = Case::new(&story.history, &story.rules);
+    assert!(!beliefs(&case, story.history.over()).iter().any(Stretch::is_some), "it never believed");
 }
 
 #[test]

@@ -1,0 +1,266 @@
+//! **no-deadlock**: no clients wait for each other in a circle.
+//!
+//! A client waits for another if it waits for a lock that the other is in the section of, by its own belief
+//! and by the servers'. A circle breaks the property when it closes, whatever opens it again: a lease that
+//! runs out, or somebody who gives up. A client that waits for a lock that it has itself, and cannot enter
+//! again, waits for itself.
+//!
+//! What nobody uses any more, such as a key that an attempt left behind, makes nobody wait for its owner: that
+//! is for `progress` and `no-leak`. Neither is one try that is given up at once a wait.
+//!
+//! Source: Coffman, Elphick, Shoshani, "System Deadlocks", 1971: circular wait.
+
+use host::{NodeId, SimTime};
+
+use crate::grants::{ClaimId, LockId};
+use crate::judge::{Case, Finding};
+use crate::verdict::Evidence;
+
+/// Broken when the first circle closes. Named are its clients' tries, each waiting for the next.
+pub(crate) fn check(case: &Case<'_>) -> Finding {
+    if !somebody_waits_and_has(case) {
+        return Finding::Holds;
+    }
+    if case.servers_are_silent() {
+        return Finding::unwitnessed();
+    }
+    let mut graph = Graph::of(case);
+    for change in changes(case) {
+        if let Some(circle) = graph.take(case, &change) {
+            let entries = circle.iter().map(|claim| case.lives()[claim.index()].entry).collect();
+            let attempts = circle.iter().map(|claim| case.grants[*claim].attempt).collect();
+            return Finding::Broken(Evidence { at: change.at, attempts, entries, overlap: None });
+        }
+    }
+    Finding::Holds
+}
+
+/// Whether some client may have waited for one lock while it had one: without that nobody waits in a circle,
+/// and most runs are done with.
+fn somebody_waits_and_has(case: &Case<'_>) -> bool {
+    let lives = case.lives();
+    // Of the client of the last claim: that claim, and until when it has any lock.
+    let mut before: Option<(NodeId, ClaimId, SimTime)> = None;
+    for ((id, claim), life) in case.grants.claims().zip(lives) {
+        let client = claim.attempt.client();
+        let own = before.filter(|(other, ..)| *other == client);
+        let has_until = own.map_or(SimTime::ZERO, |(.., until)| until);
+        // Of two tasks, the one may wait on while the other gets its lock.
+        let still_waits = |last: ClaimId| {
+            let last = &lives[last.index()];
+            last.entered.min(last.gave_up).min(last.died) == SimTime::NEVER
+        };
+        if life.asked < has_until || own.is_some_and(|(_, last, _)| life.after != Some(last) && still_waits(last)) {
+            return true;
+        }
+        let is_section = life.entered < life.over;
+        before = Some((client, id, if is_section { has_until.max(life.over) } else { has_until }));
+    }
+    false
+}
+
+/// What begins or ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum What {
+    /// Ends come first: what ends in an instant is over when another begins.
+    Released,
+    WaitOver,
+    Held,
+    Waits,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    at: SimTime,
+    what: What,
+    /// The claim that is held; of a wait, its first try.
+    claim: ClaimId,
+}
+
+/// In order.
+fn changes(case: &Case<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for wait in case.waits().iter().filter(|wait| wait.from < wait.to) {
+        changes.push(Change { at: wait.from, what: What::Waits, claim: wait.first });
+        changes.push(Change { at: wait.to, what: What::WaitOver, claim: wait.first });
+    }
+    for tenure in &case.owners().tenures {
+        let life = &case.lives()[tenure.claim.index()];
+        let (from, to) = (life.entered.max(tenure.from), life.over.min(tenure.to));
+        if from < to {
+            changes.push(Change { at: from, what: What::Held, claim: tenure.claim });
+            changes.push(Change { at: to, what: What::Released, claim: tenure.claim });
+        }
+    }
+    changes.sort_unstable();
+    changes
+}
+
+/// Who waits for what, and who has it, at one instant.
+struct Graph {
+    /// By lock: the claims that have it.
+    holders: Vec<Vec<ClaimId>>,
+    /// By node: the first tries of its waits.
+    waits: Vec<Vec<ClaimId>>,
+}
+
+impl Graph {
+    fn of(case: &Case<'_>) -> Self {
+        Self { holders: vec![Vec::new(); case.grants.locks()], waits: vec![Vec::new(); case.history.nodes.len()] }
+    }
+
+    /// Takes in what changed; gives back the circle that it closes.
+    fn take(&mut self, case: &Case<'_>, change: &Change) -> Option<Vec<ClaimId>> {
+        let Change { what, claim, .. } = *change;
+        let (client, lock) = (case.grants[claim].attempt.client(), case.grants[claim].lock);
+        match what {
+            What::Released => self.holders[lock.index()].retain(|one| *one != claim),
+            What::WaitOver => self.waits[client.index()].retain(|one| *one != claim),
+            What::Held => self.holders[lock.index()].push(claim),
+            What::Waits => self.waits[client.index()].push(claim),
+        }
+        match what {
+            What::Released | What::WaitOver => None,
+            What::Held | What::Waits => self.circle(case, client),
+        }
+    }
+
+    /// A circle of waits through that client.
+    fn circle(&self, case: &Case<'_>, client: NodeId) -> Option<Vec<ClaimId>> {
+        let mut seen = vec![false; self.waits.len()];
+        let mut path = Vec::new();
+        self.leads_back(case, client, client, &mut seen, &mut path).then_some(path)
+    }
+
+    /// Whether `from` waits, over whatever many others, for `client`; the path there.
+    fn leads_back(
+        &self,
+        case: &Case<'_>,
+        from: NodeId,
+        client: NodeId,
+        seen: &mut [bool],
+        path: &mut Vec<ClaimId>,
+    ) -> bool {
+        for wait in &self.waits[from.index()] {
+            path.push(*wait);
+            for next in self.holders_of(case, case.grants[*wait].lock) {
+                if next == client {
+                    return true;
+                }
+                if !std::mem::replace(&mut seen[next.index()], true) && self.leads_back(case, next, client, seen, path)
+                {
+                    return true;
+                }
+            }
+            path.pop();
+        }
+        false
+    }
+
+    fn holders_of(&self, case: &Case<'_>, lock: LockId) -> impl Iterator<Item = NodeId> {
+        self.holders[lock.index()].iter().map(|claim| case.grants[*claim].attempt.client())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Property::NoDeadlock;
+    use crate::testing::{Story, ms};
+
+    /// Client 1 has `orders` from 10 ms, client 2 `parcels` from 20 ms.
+    fn crossed() -> Story {
+        let mut story = Story::new();
+        story.at(10).client(1).takes_lock("orders", 1_000);
+        story.at(20).client(2).takes_lock("parcels", 1_000);
+        story
+    }
+
+    #[test]
+    fn two_that_wait_for_each_other_break_it() {
+        let mut story = crossed();
+        story.at(30).client(1).asks("parcels");
+        story.at(32).client(1).denied();
+        story.at(40).client(2).asks("orders");
+        story.at(42).client(2).denied();
+        let broken = story.broken(NoDeadlock);
+        assert_eq!((broken.at, broken.overlap), (ms(40), None));
+        assert_eq!(broken.attempts, [story.attempt(2), story.attempt(1)]);
+        assert_eq!(broken.entries, [8, 6], "what each asks for");
+    }
+
+    #[test]
+    fn a_circle_of_three_breaks_it_and_a_chain_does_not() {
+        let mut story = crossed();
+        story.at(25).client(3).takes_lock("goods", 1_000);
+        story.at(30).client(1).asks("parcels").denied();
+        story.at(40).client(2).asks("goods").denied();
+        story.holds(NoDeadlock);
+        story.at(50).client(3).asks("orders").denied();
+        let broken = story.broken(NoDeadlock);
+        assert_eq!((broken.at, broken.attempts), (ms(50), [3, 1, 2].map(|client| story.attempt(client)).to_vec()));
+    }
+
+    #[test]
+    fn who_takes_the_locks_in_one_order_waits_in_no_circle() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes_lock("orders", 1_000);
+        story.at(20).client(2).asks("orders").denied();
+        story.at(30).client(1).takes_lock("parcels", 1_000);
+        story.holds(NoDeadlock);
+    }
+
+    #[test]
+    fn a_client_that_waits_for_its_own_lock_breaks_it() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(1_000);
+        story.at(20).client(1).asks("orders").denied();
+        let broken = story.broken(NoDeadlock);
+        assert_eq!((broken.at, broken.attempts), (ms(20), vec![story.attempt(1)]));
+    }
+
+    #[test]
+    fn one_try_that_is_given_up_at_once_is_no_wait() {
+        let mut story = crossed();
+        story.at(30).client(1).asks("parcels");
+        story.at(31).client(2).asks("orders").denied();
+        story.at(32).client(1).denied().gives_up();
+        story.holds(NoDeadlock);
+        let mut story = crossed();
+        story.at(30).client(1).asks("parcels").denied();
+        story.at(40).client(2).asks("orders").denied();
+        story.at(50).client(1).asks_again("parcels").denied().gives_up();
+        assert_eq!(story.broken(NoDeadlock).at, ms(40), "one that is tried again is");
+    }
+
+    #[test]
+    fn what_has_run_out_or_is_left_behind_makes_nobody_wait_for_its_owner() {
+        let mut story = crossed();
+        story.at(30).client(1).asks("parcels").denied();
+        story.at(35).server(1).removes("parcels", None);
+        story.at(40).client(2).asks("orders").denied();
+        story.holds(NoDeadlock);
+        let mut story = crossed();
+        story.at(30).client(1).asks("parcels").denied();
+        story.at(40).client(2).ended().asks("orders").denied();
+        story.holds(NoDeadlock);
+        let mut story = Story::new();
+        story.at(10).client(1).asks("orders").owned_by(1).failed();
+        story.at(20).client(1).asks_again("orders").denied();
+        story.holds(NoDeadlock);
+    }
+
+    #[test]
+    fn a_lock_that_changes_hands_can_close_a_circle() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes_lock("orders", 1_000);
+        story.at(20).client(3).takes_lock("parcels", 1_000);
+        story.at(30).client(1).asks("parcels").denied();
+        // It has two tasks, of which one gets its lock while the other waits on.
+        story.at(40).client(2).asks("orders").denied();
+        let third = story.attempt(3);
+        story.at(50).client(3).ended().releasing();
+        story.at(50).server(1).removes("parcels", Some(third));
+        story.at(60).client(2).takes_lock("parcels", 1_000);
+        assert_eq!(story.broken(NoDeadlock).at, ms(60));
+    }
+}

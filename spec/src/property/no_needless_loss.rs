@@ -1,0 +1,264 @@
+//! **no-needless-loss**: a live holder does not lose its lock while it has a right to it.
+//!
+//! A holder is a claim in its section whose process does not stand still. It loses the lock when a quorum of
+//! servers has it as the owner no more. It has a right to it
+//!
+//! * while its promised window is open, whatever takes the lock away: an expiry before its time, an
+//!   eviction, a server that forgets, somebody else's release, or its own recipe (a renewal that releases
+//!   and acquires anew, a clean-up after one error). Its own release closes the window first.
+//! * if the lock renews itself, beyond that: when the lease runs out although nothing kept the renewal from
+//!   being tried. It was kept from it if a try was under way when the lease ran out (it had no answer, so
+//!   the holder was cut off, or the server was busy), or if less than one interval between renewals had
+//!   passed since the last try, or since the grant, not counting the time during which the renewal hung or
+//!   the whole process stood still.
+//!
+//! Without the first, a lock is lost that was promised; without the second, a renewal that is given up after
+//! one error, or never begun, goes unseen: the promise has run out in peace.
+//!
+//! Source: the bug reports on renewals that end at the first error (redisson/redisson#2515, hashicorp/consul
+//! PR 1162), on a clean-up that takes away what is held (go-redsync/redsync PR 151), and on an extension that
+//! deletes (redis/redis-py#4279).
+
+use host::{Duration, SimTime};
+
+use crate::grants::ClaimId;
+use crate::history::{Activity, Cause, Note};
+use crate::judge::{Case, Finding};
+use crate::owners::{Blow, Taking, Tenure};
+use crate::verdict::Evidence;
+
+/// Broken when the lock is lost. The holder was in the right; beside it stands whoever took the lock away.
+pub(crate) fn check(case: &Case<'_>) -> Finding {
+    if case.servers_are_silent() {
+        return Finding::unwitnessed();
+    }
+    let owners = case.owners();
+    // By the time of the loss, since they are told in the order in which they began.
+    let losses = owners.tenures.iter().filter_map(|tenure| Some((tenure, &owners.takings[tenure.ended_by?])));
+    let needless = losses.filter(|(tenure, taking)| is_needless(case, tenure, taking));
+    let first = needless.min_by_key(|(tenure, _)| tenure.to);
+    first.map(|(tenure, taking)| evidence(case, tenure, taking)).into()
+}
+
+fn is_needless(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
+    let (claim, at) = (tenure.claim, tenure.to);
+    let node = &case.history.nodes[case.grants[claim].attempt.client().index()];
+    case.lives()[claim.index()].is_inside(at)
+        && node.doing(at) != Activity::Paused
+        && (case.is_promised(claim, at) || taking.blow == Blow::Said(Cause::Expiry) && is_neglected(case, claim, at))
+}
+
+/// Whether the lock renews itself, and could have tried once more before that instant.
+fn is_neglected(case: &Case<'_>, claim: ClaimId, at: SimTime) -> bool {
+    let Some(every) = case.rules.renews else { return false };
+    let attempt = case.grants[claim].attempt;
+    let upto = case.history.entries.partition_point(|entry| entry.at <= at);
+    let last = case.history.entries[..upto].iter().rev().find(|entry| {
+        entry.note.attempt() == Some(attempt)
+            && matches!(
+                entry.note,
+                Note::Granted { .. } | Note::Renewing { .. } | Note::Renewed { .. } | Note::RenewalFailed { .. }
+            )
+    });
+    let Some(last) = last.filter(|last| !matches!(last.note, Note::Renewing { .. })) else { return false };
+    let node = &case.history.nodes[attempt.client().index()];
+    let could = node.stretches(last.at, at, Activity::renews);
+    could.iter().map(|(from, to)| to.since(*from)).sum::<Duration>() > every
+}
+
+fn evidence(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> Evidence {
+    let holder = case.grants[tenure.claim].attempt;
+    let by = match taking.blow {
+        Blow::Said(Cause::Request(by)) => by.filter(|by| *by != holder),
+        _ => None,
+    };
+    Evidence {
+        at: tenure.to,
+        attempts: [Some(holder), by].into_iter().flatten().collect(),
+        entries: [Some(tenure.entry), taking.entry].into_iter().flatten().collect(),
+        overlap: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Property::NoNeedlessLoss;
+    use crate::history::{Activity, Ticking};
+    use crate::testing::{Story, lasting, ms};
+
+    /// Client 1 has the lock from 10 ms, and was promised it until 100 ms.
+    fn held() -> Story {
+        let mut story = Story::new();
+        story.at(10).client(1).takes(100);
+        story
+    }
+
+    #[test]
+    fn whatever_takes_a_promised_lock_away_breaks_it() {
+        let mut story = held();
+        story.at(50).server(1).frees();
+        let broken = story.broken(NoNeedlessLoss);
+        assert_eq!((broken.at, broken.overlap), (ms(50), None));
+        assert_eq!((broken.attempts, broken.entries), (vec![story.attempt(1)], vec![1, 3]));
+        let mut story = held();
+        story.at(50).server(1).evicts();
+        story.broken(NoNeedlessLoss);
+        let mut story = held();
+        story.at(50).client(1).deletes(1);
+        assert_eq!(story.broken(NoNeedlessLoss).attempts, [story.attempt(1)], "its own recipe did");
+        let mut story = held();
+        story.at(50).client(2).takes(150);
+        assert_eq!(story.broken(NoNeedlessLoss).attempts, [story.attempt(1), story.attempt(2)]);
+    }
+
+    #[test]
+    fn a_server_that_forgets_breaks_it_and_one_that_remembers_does_not() {
+        let mut story = held();
+        story.at(50).server(1).dies();
+        story.holds(NoNeedlessLoss);
+        story.at(60).server(1).restarts();
+        let broken = story.broken(NoNeedlessLoss);
+        assert_eq!((broken.at, broken.entries), (ms(60), vec![1]));
+        story.at(60).client(1).remembered_by(1);
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn a_server_that_stays_away_until_the_promise_is_over_takes_nothing() {
+        let mut story = held();
+        story.at(50).server(1).dies();
+        story.at(100).server(1).restarts();
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn a_lease_that_runs_out_after_its_promise_is_lost_in_peace() {
+        let mut story = held();
+        story.at(100).server(1).frees();
+        story.holds(NoNeedlessLoss);
+        let mut story = held();
+        story.just_before(100).server(1).frees();
+        story.broken(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn who_gives_its_lock_back_does_not_lose_it() {
+        let mut story = held();
+        story.at(50).client(1).ended().releasing().deletes(1);
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn a_dead_holder_has_nothing_to_lose() {
+        let mut story = held();
+        story.at(40).client(1).dies();
+        story.at(50).observer().deletes(1);
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn who_stands_still_when_its_time_is_over_by_the_servers_clock_has_itself_to_blame() {
+        let mut story = held();
+        story.at(40).client(1).pauses().ticks(Ticking::AllButMonotonic);
+        story.at(101).server(1).frees();
+        story.holds(NoNeedlessLoss);
+        let mut story = held();
+        story.at(40).client(1).hangs();
+        story.at(50).server(1).frees();
+        story.broken(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn what_was_not_promised_yet_is_not_lost() {
+        let mut story = Story::new();
+        story.at(10).client(1).asks("orders").owned_by(1);
+        story.at(50).server(1).frees();
+        story.at(60).client(1).granted(100);
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn a_renewal_moves_the_right() {
+        let mut story = held();
+        story.at(60).client(1).renewed(150);
+        story.at(120).server(1).frees();
+        assert_eq!(story.broken(NoNeedlessLoss).at, ms(120));
+        story.history.entries[4].at = ms(150);
+        story.holds(NoNeedlessLoss);
+    }
+
+    /// As `held`, with a lock that renews itself every 30 ms; the lease is over at 101 ms.
+    fn renewing(tell: impl Fn(&mut Story)) -> Story {
+        let mut story = held();
+        story.rules.renews = lasting(30);
+        tell(&mut story);
+        story.at(101).server(1).frees();
+        story
+    }
+
+    #[test]
+    fn a_renewal_that_is_given_up_or_never_begun_breaks_it() {
+        let story = renewing(|_| {});
+        assert_eq!(story.broken(NoNeedlessLoss).at, ms(101));
+        let story = renewing(|story| {
+            story.at(40).client(1).renewing();
+            story.at(70).client(1).renewal_failed();
+        });
+        story.broken(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn who_tried_to_the_end_was_cut_off() {
+        let story = renewing(|story| {
+            story.at(40).client(1).renewing();
+            story.at(71).client(1).renewal_failed();
+        });
+        story.holds(NoNeedlessLoss);
+        let story = renewing(|story| {
+            story.at(40).client(1).renewing();
+        });
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn who_stood_still_could_not_try_but_a_renewal_outlives_its_worker() {
+        let story = renewing(|story| {
+            story.at(40).client(1).pauses();
+            story.at(101).client(1).resumes();
+        });
+        story.holds(NoNeedlessLoss);
+        let story = renewing(|story| {
+            story.at(40).client(1).becomes(Activity::Unrenewed);
+        });
+        story.holds(NoNeedlessLoss);
+        let story = renewing(|story| {
+            story.at(40).client(1).hangs();
+        });
+        story.broken(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn a_lock_that_does_not_renew_itself_is_lost_when_its_time_is_over() {
+        let mut story = renewing(|_| {});
+        story.rules.renews = None;
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn beyond_its_promise_only_time_may_take_a_lock_away_needlessly() {
+        let mut story = held();
+        story.rules.renews = lasting(30);
+        story.at(101).observer().deletes(1);
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn of_several_servers_a_quorum_must_be_lost() {
+        let mut story = Story::with_servers(3, 2);
+        story.at(10).client(1).asks("orders").owned_by(1).owned_by(2).owned_by(3).granted(100);
+        story.at(50).server(1).frees();
+        story.holds(NoNeedlessLoss);
+        story.at(60).server(2).frees();
+        assert_eq!(story.broken(NoNeedlessLoss).at, ms(60));
+    }
+}
