@@ -181,6 +181,7 @@ impl<D: Domain> Core<D> {
     pub(crate) fn effect(&mut self, node: NodeId, attempt: Option<AttemptId>, effect: Effect<D::Message, D::Note>) {
         match effect {
             Effect::Reply(to, message) => {
+                self.node_mut(node).owed -= 1;
                 let content = Content { message, operation: to.operation, call: Some(to.call) };
                 self.serve(to.conn, PacketKind::Reply, attempt, content);
             }
@@ -234,6 +235,7 @@ impl<D: Domain> Core<D> {
             Side::Server => match (message, call.zip(operation)) {
                 (Some(message), Some((call, operation))) => {
                     self.application_events += 1;
+                    self.node_mut(node).owed += 1;
                     Step::Request { node, attempt, from: Origin { conn: conn_id(conn), call, operation }, message }
                 }
                 _ => {

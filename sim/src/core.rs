@@ -318,7 +318,11 @@ impl<D: Domain> Core<D> {
 
     /// Nothing is left that could change a verdict.
     fn is_quiet(&self) -> bool {
-        self.unfinished_clients == 0 && self.faults.pending == 0 && self.packets.awaited == 0
+        let owes_nothing = |node: &Node<D::Record>| node.owed == 0 || !node.is_awaited();
+        self.unfinished_clients == 0
+            && self.faults.pending == 0
+            && self.packets.awaited == 0
+            && self.nodes.iter().all(owes_nothing)
     }
 
     /// How a run ends in which nothing will ever happen again.

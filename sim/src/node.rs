@@ -105,6 +105,8 @@ pub(crate) struct Node<R> {
     /// Tasks that were to be polled while they may not run.
     pub(crate) parked: Vec<TaskId>,
     pub(crate) random: [Option<Stream>; 2],
+    /// How many requests a service has taken in and not answered.
+    pub(crate) owed: u32,
     /// The slots of a service's timers.
     pub(crate) timers: Vec<(TimerId, usize)>,
     pub(crate) disk: Disk<R>,
@@ -144,6 +146,7 @@ impl<R> Node<R> {
             waiting: Vec::new(),
             parked: Vec::new(),
             random: [None, None],
+            owed: 0,
             timers: Vec::new(),
             disk: Disk::default(),
             shortages: Shortages::default(),

@@ -1,7 +1,7 @@
 //! Moments at which faults strike and end, and for what the end of a run waits.
 
 use crate::probe::*;
-use host::{Calls, Cue, Ending, Host, NodeId, Point, Ppm, Stage, first};
+use host::{Calls, Context, Cue, Deadline, Ending, Host, NodeId, Origin, Point, Ppm, Service, Stage, TimerId, first};
 use sim::{Bounds, Held, Lasts, Sim, Target, When};
 
 const HERE: Point = Point("here");
@@ -202,6 +202,39 @@ fn a_run_waits_for_what_is_on_its_way_to_an_awaited_service_and_to_no_other() {
         let (_, outcome) = leaves_a_put(world).run();
         assert_eq!((outcome.ending, millis(outcome.end), stored(&outcome)), (Ending::Quiet, end, kept));
     }
+}
+
+/// Answers a second after it was asked, and says so.
+struct Slow(Option<Origin>);
+
+impl Service<Probe> for Slow {
+    fn on_message(&mut self, cx: &mut Context<Probe>, from: Origin, _: Message) {
+        self.0 = Some(from);
+        cx.set_timer(TimerId(0), Deadline::Mono(cx.mono + secs(1)));
+    }
+    fn on_timer(&mut self, cx: &mut Context<Probe>, _: TimerId) {
+        cx.note(Note::Served);
+        cx.reply(self.0.take().expect("it was asked"), Kept(0));
+    }
+}
+
+#[test]
+fn a_run_waits_for_the_answer_that_an_awaited_service_owes_and_not_for_that_of_a_dead_one() {
+    let play = |awaited: bool, dies: bool| {
+        let mut world = World::empty();
+        let factory: sim::ServiceFactory<Probe> = Box::new(|| Box::new(Slow(None)));
+        if awaited {
+            world.sim.awaited_service(spec("server"), factory);
+        } else {
+            world.sim.service(spec("server"), factory);
+        }
+        let (_, outcome) = leaves_a_put(world).fault_if(dies, at(500), What::Kill(on(SERVER)), Lasts::ToTheEnd).run();
+        assert_eq!(outcome.ending, Ending::Quiet);
+        (millis(outcome.end), times(&outcome, &Note::Served))
+    };
+    assert_eq!(play(true, false), (1_150, vec![1_150]));
+    assert_eq!(play(true, true), (500, vec![]));
+    assert_eq!(play(false, false), (101, vec![]));
 }
 
 #[test]

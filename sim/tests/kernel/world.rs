@@ -125,8 +125,14 @@ impl World {
 
     /// The same world with another kind of server, which the run's end waits for.
     pub(crate) fn awaited() -> Self {
-        let mut sim = Sim::new(SEED, true);
-        sim.awaited_service(spec("server"), Box::new(|| Box::new(Store::new(Persistence::None))));
+        let mut world = Self::empty();
+        world.sim.awaited_service(spec("server"), Box::new(|| Box::new(Store::new(Persistence::None))));
+        world
+    }
+
+    /// A world without a server: the first that is added takes its place.
+    pub(crate) fn empty() -> Self {
+        let sim = Sim::new(SEED, true);
         Self { sim, log: Log::default(), horizon: secs(60), seed: SEED }
     }
 
