@@ -1,5 +1,7 @@
 //! The scripted client with the lock on one Redis server, without a kernel.
 
+mod tokens;
+
 use host::{Clock, Cue, Host, MonoTime, Span};
 use spec::{Authorities, Cause};
 

@@ -344,6 +344,25 @@ fn a_late_act_records_what_its_check_had_seen() {
 }
 
 #[test]
+fn what_was_recorded_with_the_check_is_not_recorded_again_with_the_act() {
+    let mut t = Bench::with(Guard::FenceW, Manner { act: Act::RecordThenAct, ..Manner::default() });
+    t.begins(33, 0, 100);
+    t.write(ACCOUNT, 35, None);
+    t.until(100);
+    assert_eq!(t.write(ACCOUNT, 34, None), REFUSED, "the barrier is still 35");
+}
+
+#[test]
+fn several_operations_are_worked_on_at_once() {
+    let mut t = Bench::new(Guard::Open);
+    let (long, short) = (t.begins(33, 0, 100), t.begins(34, 0, 50));
+    t.until(50);
+    assert_eq!((t.replies.get(&long), t.replies.get(&short)), (None, Some(&version(1))));
+    t.until(100);
+    assert_eq!(t.replies[&long], version(2));
+}
+
+#[test]
 fn a_late_write_takes_no_mark_back() {
     let mut t = Bench::with(Guard::Unique, Manner { act: Act::CheckThenAct, ..Manner::default() });
     t.mark(ACCOUNT, 33);
