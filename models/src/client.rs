@@ -39,7 +39,7 @@ use host::{Clock, Cue, Duration, Either, Part, Point, Purpose, Server, Span, Sta
 use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
 
 use crate::link::Link;
-use crate::recipe::{Again, LockHost, Recipe};
+use crate::recipe::{Again, LockHost, Reaped, Recipe};
 use crate::resource::{Action, Op, OpReply, ResourceHost, Work};
 use crate::script::{GivingBack, Handle, OnError, Rounds, Script, Step, Use, Working, points};
 use backoff::Backoff;
@@ -184,6 +184,10 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
             Step::Effect { about, key } => {
                 self.operate(about, points::ABOUT_TO_EFFECT, Action::Effect { key: *key }).await.map(drop)
             }
+            Step::Reap { lock, how } => match self.client.recipe.reap(host, *lock, *how).await {
+                Reaped::Deleted | Reaped::Left => Ok(()),
+                Reaped::Failed => Err(Over),
+            },
             Step::Sleep(span) => {
                 host.sleep(span.sample(|| host.random(Purpose::Workload))).await;
                 Ok(())

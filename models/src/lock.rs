@@ -41,6 +41,8 @@ pub enum Occasion {
     Renew,
     /// When it gives the lock back.
     Release,
+    /// When it takes the lock away from whoever has it.
+    Reap,
 }
 
 /// What the loader must know of a lock to check a scenario's words.
@@ -111,6 +113,15 @@ impl Lock {
                 Some(crate::redis::lock::COUNTER)
             }
             Self::Redis(_) | Self::Redisson(_) | Self::None => None,
+        }
+    }
+
+    /// Whether somebody can take it away from its owner.
+    #[must_use]
+    pub const fn can_be_reaped(&self) -> bool {
+        match self {
+            Self::Redis(_) => true,
+            Self::Redisson(_) | Self::None => false,
         }
     }
 

@@ -29,6 +29,7 @@ use host::{Duration, Host, MonoTime};
 use spec::{Authorities, LockName, Note, Token};
 
 use crate::lock::Renew;
+use crate::script::Reaping;
 
 /// A process in a world whose history is about locks.
 pub trait LockHost: Host<Note = Note> {}
@@ -72,6 +73,13 @@ pub trait Recipe<H: Host>: Clone + 'static {
     async fn leave(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>) -> Release {
         let _ = (host, lock, lease);
         Release::Confirmed
+    }
+
+    /// Takes the lock away from whoever has it, as a janitor or an operator does. Nobody asks this of a lock
+    /// that cannot do it.
+    async fn reap(&self, host: &H, lock: LockName, how: Reaping) -> Reaped {
+        let _ = (host, lock, how);
+        Reaped::Left
     }
 
     /// Gives the lock back.
@@ -137,6 +145,17 @@ pub enum Again {
     },
     /// The service said no: the lock is not the client's any more.
     Denied,
+    /// No clear answer.
+    Failed,
+}
+
+/// What became of a lock that somebody wanted to take away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reaped {
+    /// It is nobody's now.
+    Deleted,
+    /// It was nobody's, or its owner runs, or it was another's by then.
+    Left,
     /// No clear answer.
     Failed,
 }

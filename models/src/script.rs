@@ -90,6 +90,24 @@ pub struct GivingBack {
     pub working: Working,
 }
 
+/// How a lock is taken away from whoever has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reaping {
+    /// The lock is left alone if somebody has this one: the sign that its owner runs. `None`: nobody looks.
+    pub unless: Option<LockName>,
+    /// What the lock is compared by, between the look at it and its deletion.
+    pub compare: Compare,
+}
+
+/// What a lock is compared by before it is deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compare {
+    /// Its name: whoever has it by then loses it.
+    Name,
+    /// Its owner value too: only who had it when it was looked at loses it.
+    Value,
+}
+
 /// What follows a release that is refused or not answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnError {
@@ -140,6 +158,13 @@ pub enum Step {
         handle: Handle,
         /// How.
         how: GivingBack,
+    },
+    /// Take a lock away from whoever has it, as a janitor or an operator does: outside any attempt.
+    Reap {
+        /// Which lock.
+        lock: LockName,
+        /// How.
+        how: Reaping,
     },
     /// Read a guarded object.
     Read(Use),

@@ -81,6 +81,8 @@ impl<H: LockHost, L: Recipe<H>> Claims<H, L> {
     pub(super) fn in_whose_name(&self, step: &Step) -> Option<AttemptId> {
         let own = match step {
             Step::Extend { handle, .. } | Step::Release { handle, .. } => self.get(*handle).map(Section::attempt),
+            // Who takes a lock away does so in nobody's name; what is repeated is done in the name of each step.
+            Step::Reap { .. } | Step::Repeat { .. } => return None,
             _ => None,
         };
         own.or_else(|| self.current().map(|claim| claim.attempt))

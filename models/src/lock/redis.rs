@@ -236,8 +236,8 @@ const SWITCHES: [Switch; 16] = [
 impl RedisLock {
     /// The requests that it sends, each on its occasion.
     pub(super) fn operations(&self) -> Vec<(Operation, Occasion)> {
-        use Occasion::{Acquire, Release, Renew};
-        let mut sent = vec![("set", Acquire)];
+        use Occasion::{Acquire, Reap, Release, Renew};
+        let mut sent = vec![("set", Acquire), ("get", Reap), ("exists", Reap), ("release", Reap)];
         if self.token == TokenSource::IncrBeforeSet {
             sent.push(("incr", Acquire));
         }

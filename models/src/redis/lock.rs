@@ -22,6 +22,7 @@ mod again;
 mod extend;
 mod late;
 mod memory;
+mod reap;
 mod release;
 mod take;
 mod ttl;
@@ -35,7 +36,8 @@ use spec::{Authorities, LockName};
 use super::{Command, RedisHost, Value};
 use crate::link::Link;
 use crate::lock::{LateGrant, LeaseFrom, OnError, RedisLock, Renew};
-use crate::recipe::{Acquired, Again, Lease, Recipe, Release, Renewal};
+use crate::recipe::{Acquired, Again, Lease, Reaped, Recipe, Release, Renewal};
+use crate::script::Reaping;
 use memory::Memory;
 pub use take::COUNTER;
 use take::NotTaken;
@@ -95,6 +97,10 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
             Some(ttl) => self.extend(host, lock, &lease.proof, ttl).await,
             None => Renewal::Refused,
         }
+    }
+
+    async fn reap(&self, host: &H, lock: LockName, how: Reaping) -> Reaped {
+        self.take_away(host, lock, how).await.unwrap_or(Reaped::Failed)
     }
 
     async fn release(&self, host: &H, lock: LockName, lease: &Lease<Value>) -> Release {

@@ -8,6 +8,7 @@
 //! * A cell has at least one client, and at most 64 nodes.
 
 use host::{Duration, Span};
+use models::lock::Lock;
 use models::script::{Growth, Retry, Rounds, Script, Step};
 use spec::Policy;
 
@@ -25,6 +26,14 @@ const MOST_CLIENTS: u32 = 50;
 /// The most nodes of one cell.
 const MOST_NODES: usize = 64;
 
+/// What the clients of a cell find around them. What could not be read is `None`.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'w> {
+    pub(super) call_timeout: Duration,
+    pub(super) resource: Option<&'w Resource>,
+    pub(super) lock: Option<&'w Lock>,
+}
+
 /// The clients of one table, all alike.
 pub(super) struct Group {
     pub(super) names: Vec<String>,
@@ -36,8 +45,7 @@ pub(super) struct Group {
 /// Reads all client tables of a file, and adds their clients to the cell's nodes.
 pub(super) fn clients<'t>(
     fields: &mut Fields<'t>,
-    call_timeout: Duration,
-    resource: Option<&Resource>,
+    around: Around<'_>,
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> Vec<Group> {
@@ -55,8 +63,7 @@ pub(super) fn clients<'t>(
         }
     };
     tables.sort_by(|a, b| a.key.cmp(&b.key));
-    let groups: Vec<_> =
-        tables.into_iter().filter_map(|entry| client(sink, entry, call_timeout, resource, names, cues)).collect();
+    let groups: Vec<_> = tables.into_iter().filter_map(|entry| client(sink, entry, around, names, cues)).collect();
     if names.clients().is_empty() && names.knows_clients() {
         sink.error(site, "a cell has at least one client");
     }
@@ -70,8 +77,7 @@ pub(super) fn clients<'t>(
 fn client<'t>(
     sink: &'t Sink,
     entry: &'t Entry,
-    call_timeout: Duration,
-    resource: Option<&Resource>,
+    around: Around<'_>,
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> Option<Group> {
@@ -80,8 +86,7 @@ fn client<'t>(
         sink.error(entry.site, format!("`{}` is no name for a client: letters, digits, `-` and `_`", entry.key));
     }
     let waits = cues.wanted.len();
-    let group =
-        table(sink, &entry.node, "a client", |fields| Some(read(fields, entry, call_timeout, resource, names, cues)));
+    let group = table(sink, &entry.node, "a client", |fields| Some(read(fields, entry, around, names, cues)));
     let Some((off, group)) = group else {
         names.miss_clients();
         return None;
@@ -95,8 +100,7 @@ fn client<'t>(
 fn read<'t>(
     fields: &mut Fields<'t>,
     entry: &Entry,
-    call_timeout: Duration,
-    resource: Option<&Resource>,
+    around: Around<'_>,
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> (bool, Group) {
@@ -107,7 +111,7 @@ fn read<'t>(
     let policy = fields.or("policy", Policy::Checked, policy);
     let rounds = how_many_rounds(fields, cues);
     let retry = fields.or("retry", Retry::DEFAULT, retry);
-    let threads = threads(fields, entry.site, resource, cues);
+    let threads = threads(fields, entry.site, around, cues);
     let own = match count.filter(|_| is_name(&entry.key)) {
         Some(count) => names.add_clients(fields.sink, entry.site, &entry.key, count, off.unwrap_or(false)),
         None => {
@@ -118,7 +122,7 @@ fn read<'t>(
     let uses = threads.as_deref().map_or(Uses::ANYTHING, |threads| Uses::of(threads.iter().flatten()));
     let script = match (supported, threads, policy, rounds, retry) {
         (Some(()), Some(threads), Some(policy), Some(rounds), Some(retry)) => {
-            Some(Script { threads, policy, rounds, retry, call_timeout })
+            Some(Script { threads, policy, rounds, retry, call_timeout: around.call_timeout })
         }
         _ => None,
     };
@@ -126,16 +130,11 @@ fn read<'t>(
 }
 
 /// Reads `do`, or the `do` of each `thread`, in the order of their names.
-fn threads<'t>(
-    fields: &mut Fields<'t>,
-    site: Site,
-    resource: Option<&Resource>,
-    cues: &mut Cues<'t>,
-) -> Option<Vec<Vec<Step>>> {
+fn threads<'t>(fields: &mut Fields<'t>, site: Site, around: Around<'_>, cues: &mut Cues<'t>) -> Option<Vec<Vec<Step>>> {
     let sink = fields.sink;
-    let alone = fields.get("do").map(|script| (script.site, steps(sink, &script.node, resource, cues)));
+    let alone = fields.get("do").map(|script| (script.site, steps(sink, &script.node, around, cues)));
     let Some(threads) = fields.get("thread") else {
-        let steps = alone.map_or_else(|| default_steps(sink, site, resource), |(_, steps)| steps)?;
+        let steps = alone.map_or_else(|| default_steps(sink, site, around.resource), |(_, steps)| steps)?;
         return Some(vec![steps]);
     };
     let Value::Table(tables) = &threads.node.value else {
@@ -147,7 +146,7 @@ fn threads<'t>(
         if !is_name(&entry.key) {
             sink.error(entry.site, format!("`{}` is no name for a thread: letters, digits, `-` and `_`", entry.key));
         }
-        table(sink, &entry.node, "a thread", |fields| fields.need("do", |sink, node| steps(sink, node, resource, cues)))
+        table(sink, &entry.node, "a thread", |fields| fields.need("do", |sink, node| steps(sink, node, around, cues)))
     };
     let threads: Vec<_> = tables.into_iter().map(&mut thread).collect();
     if let Some((site, _)) = alone {

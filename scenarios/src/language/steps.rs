@@ -14,9 +14,10 @@ use std::num::NonZeroU32;
 
 use host::{Cue, Duration, Name, Span};
 use models::resource::{Key, Work};
-use models::script::{GivingBack, Handle, OnError, Step, Use, Working};
+use models::script::{Compare, GivingBack, Handle, OnError, Reaping, Step, Use, Working};
 use spec::{LockName, ObjectName};
 
+use super::clients::Around;
 use super::error::Sink;
 use super::reader::{Choice, Fields, choice, list, one_of, wrong_type};
 use super::suggest::no_such_name;
@@ -29,15 +30,16 @@ pub(super) const LOCK: LockName = LockName::fixed("orders");
 /// The object that `"read"` and `"write"` mean.
 const OBJECT: ObjectName = ObjectName::fixed("object");
 
-const STEPS: [&str; 14] = [
-    "acquire", "check", "extend", "release", "read", "write", "mark", "ticket", "effect", "sleep", "at", "until",
-    "hold", "repeat",
+const STEPS: [&str; 15] = [
+    "acquire", "check", "extend", "release", "read", "write", "mark", "ticket", "effect", "reap", "sleep", "at",
+    "until", "hold", "repeat",
 ];
+const COMPARE: [(&str, Compare); 2] = [("name", Compare::Name), ("value", Compare::Value)];
 const ON_ERROR: [(&str, OnError); 3] = [("end", OnError::End), ("ignore", OnError::Ignore), ("retry", OnError::Retry)];
 const WORKING: [(&str, Working); 2] = [("over", Working::Over), ("goes-on", Working::GoesOn)];
 
 /// Steps of the language that nothing can play yet.
-const NOT_YET: [&str; 6] = ["take", "claim", "statement", "begin", "commit", "reap"];
+const NOT_YET: [&str; 5] = ["take", "claim", "statement", "begin", "commit"];
 
 /// The moments for which scripts wait, in the order of their numbers.
 #[derive(Default)]
@@ -64,13 +66,8 @@ pub(super) enum Wanted<'t> {
 }
 
 /// Reads a script. `None` if any step is wrong: then nobody knows what the client does.
-pub(super) fn steps<'t>(
-    sink: &'t Sink,
-    node: &'t Node,
-    resource: Option<&Resource>,
-    cues: &mut Cues<'t>,
-) -> Option<Vec<Step>> {
-    Reader { sink, resource, cues, handles: Vec::new(), all_known: true }.steps(node)
+pub(super) fn steps<'t>(sink: &'t Sink, node: &'t Node, around: Around<'_>, cues: &mut Cues<'t>) -> Option<Vec<Step>> {
+    Reader { sink, around, cues, handles: Vec::new(), all_known: true }.steps(node)
 }
 
 /// The script of a client that has none: take the lock, read, work, write, give it back.
@@ -87,8 +84,7 @@ pub(super) fn default_steps(sink: &Sink, site: Site, resource: Option<&Resource>
 
 struct Reader<'t, 'c> {
     sink: &'t Sink,
-    /// `None`: it could not be read.
-    resource: Option<&'c Resource>,
+    around: Around<'c>,
     cues: &'c mut Cues<'t>,
     /// What the script has acquired so far.
     handles: Vec<Handle>,
@@ -140,6 +136,7 @@ impl<'t> Reader<'t, '_> {
             "mark" => self.mark(step),
             "ticket" => self.ticket(step),
             "effect" => effect(sink, step),
+            "reap" => self.reap(step),
             "sleep" => step.value(sink, "a duration", span).map(Step::Sleep),
             "at" => {
                 let at = step.value(sink, "an instant of the run", duration)?;
@@ -167,6 +164,21 @@ impl<'t> Reader<'t, '_> {
         let working = fields.or("work", Working::default(), |sink, node| one_of(sink, node, "the work", &WORKING));
         let how = GivingBack { timeout: timeout?, on_error: on_error?, working: working? };
         Some(Step::Release { handle: handle?, how })
+    }
+
+    fn reap(&self, step: Choice<'t>) -> Option<Step> {
+        let sink = self.sink;
+        if self.around.lock.is_some_and(|lock| !lock.can_be_reaped()) {
+            sink.error(step.site, "nobody can take this lock away from its owner");
+            return None;
+        }
+        step.table(sink, |fields| {
+            let lock = fields.or("key", LOCK, |sink, node| name(sink, node, "a lock"));
+            let unless = fields.maybe("unless", |sink, node| name(sink, node, "a lock"));
+            let compare =
+                fields.need("compare", |sink, node| one_of(sink, node, "what a lock is compared by", &COMPARE));
+            Some(Step::Reap { lock: lock?, how: Reaping { unless: unless?, compare: compare? } })
+        })
     }
 
     /// The handle that a step says, or the only one that there is.
@@ -218,7 +230,7 @@ impl<'t> Reader<'t, '_> {
                 Some((named?, takes?))
             })?,
         };
-        has(self.sink, self.resource, site, object).then_some(Use { object, takes })
+        has(self.sink, self.around.resource, site, object).then_some(Use { object, takes })
     }
 
     /// `"ticket"` or `{ ticket = "x" }`: to draw a number takes the resource no time.
@@ -232,7 +244,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn mark(&self, step: Choice<'t>) -> Option<Step> {
-        let guard = self.resource.map(|resource| resource.guard);
+        let guard = self.around.resource.map(|resource| resource.guard);
         if let Some(guard) = guard.filter(|guard| !guard.takes_marks()) {
             let message = format!("`mark` cannot apply: the resource's check `{}` knows no marks", guard.name());
             self.sink.error(step.site, message);

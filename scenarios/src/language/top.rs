@@ -18,7 +18,7 @@ use models::script::{Script, Step};
 use spec::LockName;
 
 use super::bounds::{bounds, check_claims};
-use super::clients::{Group, clients};
+use super::clients::{Around, Group, clients};
 use super::error::Sink;
 use super::expect::Claims;
 use super::faults::faults;
@@ -71,7 +71,8 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts));
         let mut moments = Cues::default();
         let call_timeout = network.as_ref().map_or(CALL_TIMEOUT, |network| network.call_timeout);
-        let groups = clients(fields, call_timeout, resource.as_ref(), &mut names, &mut moments);
+        let around = Around { call_timeout, resource: resource.as_ref(), lock: lock.as_ref() };
+        let groups = clients(fields, around, &mut names, &mut moments);
         let act =
             resource.as_ref().and_then(|resource| check_act(fields, resource, groups.iter().map(|group| group.uses)));
         let tokens = lock

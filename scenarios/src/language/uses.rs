@@ -15,6 +15,7 @@ pub(super) struct Uses {
     pub(super) check: bool,
     pub(super) extend: bool,
     pub(super) release: bool,
+    pub(super) reap: bool,
     pub(super) read: bool,
     pub(super) write: bool,
     pub(super) mark: bool,
@@ -31,6 +32,7 @@ impl Uses {
         check: true,
         extend: true,
         release: true,
+        reap: true,
         read: true,
         write: true,
         mark: true,
@@ -49,6 +51,7 @@ impl Uses {
             check: self.check || other.check,
             extend: self.extend || other.extend,
             release: self.release || other.release,
+            reap: self.reap || other.reap,
             read: self.read || other.read,
             write: self.write || other.write,
             mark: self.mark || other.mark,
@@ -120,6 +123,7 @@ impl Uses {
             Occasion::Acquire => self.acquire,
             Occasion::Renew => self.renews(Some(lock)),
             Occasion::Release => self.releases(),
+            Occasion::Reap => self.reap,
         };
         all(lock).into_iter().any(|(one, occasion)| one == wanted && given(occasion))
     }
@@ -141,6 +145,7 @@ impl Uses {
             Step::Check => Self { check: true, ..none },
             Step::Extend { .. } => Self { extend: true, ..none },
             Step::Release { .. } => Self { release: true, ..none },
+            Step::Reap { .. } => Self { reap: true, ..none },
             Step::Read(_) => Self { read: true, ..none },
             Step::Write(_) => Self { write: true, ..none },
             Step::Mark(_) => Self { mark: true, ..none },

@@ -1,7 +1,7 @@
 //! Clients and their scripts.
 
 use host::{Cue, Duration, Span};
-use models::script::{GivingBack, Growth, OnError, Retry, Rounds, Script, Step, Use, Working};
+use models::script::{Compare, GivingBack, Growth, OnError, Reaping, Retry, Rounds, Script, Step, Use, Working};
 use spec::Policy;
 
 use super::*;
@@ -167,6 +167,28 @@ fn threads_play_scripts_of_their_own_in_the_order_of_their_names() {
 }
 
 #[test]
+fn a_janitor_says_which_lock_it_takes_away_and_what_it_compares() {
+    let how = |unless: Option<&str>, compare| Reaping { unless: unless.map(Into::into), compare };
+    let list = "[{ reap = { compare = \"name\" } }, \
+                { reap = { key = \"alice\", unless = \"sign\", compare = \"value\" } }]";
+    assert_eq!(
+        steps(list),
+        [
+            Step::Reap { lock: "orders".into(), how: how(None, Compare::Name) },
+            Step::Reap { lock: "alice".into(), how: how(Some("sign"), Compare::Value) },
+        ]
+    );
+    refuse(&client("do = [«\"reap\"»]"), "missing `compare`");
+    let text = client("do = [«\"reap\"»]").replace("lock = \"redis\"", "lock = \"redisson\"");
+    refuse(&text, "nobody can take this lock away from its owner");
+    accept(&client("do = [{ reap = { compare = \"name\" } }]\n[fault.f]\ndrop = { request = \"get\", of = \"A\" }"));
+    refuse(
+        &client("do = [{ reap = { compare = \"name\" } }]\n[fault.f]\ndrop = { request = «\"set\"», of = \"A\" }"),
+        "this can never apply: no such client ever sends `set`",
+    );
+}
+
+#[test]
 fn arrivals_are_rounds() {
     let cell = cell(&client("arrivals = { every = \"50ms\", until = \"10s\" }"));
     let every = Span::Fixed(Duration::from_millis(50));
@@ -309,7 +331,7 @@ fn a_wrong_step_is_refused_where_it_stands() {
     refuse(&client("do = «[]»"), "a script has at least one step");
     refuse(&client("do = «\"acquire\"»"), "a script is a list, not a string");
     refuse(&client("do = [{ repeat = { times = «0», do = [\"read\"] } }]"), "0 lies outside 1 to 4294967295");
-    for step in ["take", "claim", "statement", "begin", "commit", "reap"] {
+    for step in ["take", "claim", "statement", "begin", "commit"] {
         refuse(&client(&format!("do = [«{step:?}»]")), &format!("`{step}` is not supported yet"));
     }
     for (step, key) in [("acquire", "nodes"), ("acquire", "quorum")] {
