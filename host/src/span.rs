@@ -88,6 +88,17 @@ impl Span {
         }
     }
 
+    /// The shortest that can be drawn.
+    #[must_use]
+    pub const fn shortest(&self) -> Duration {
+        match self {
+            Self::Fixed(duration) => *duration,
+            Self::Uniform { from, .. } => *from,
+            Self::Exponential { .. } | Self::Lognormal { .. } => Duration::ZERO,
+            Self::Pareto { min, .. } => *min,
+        }
+    }
+
     fn sample_nanos(&self, mut word: impl FnMut() -> u64) -> u64 {
         match *self {
             Self::Fixed(duration) => nanos(duration),
@@ -266,6 +277,16 @@ mod tests {
         assert_eq!(Span::Uniform { from: one, to: two }.longest(), Some(two));
         assert_eq!(Span::Exponential { mean: one }.longest(), None);
         assert_eq!(Span::Pareto { min: one, alpha_milli: 1_000, cap: two }.longest(), Some(two));
+    }
+
+    #[test]
+    fn the_shortest_that_can_be_drawn_is_known() {
+        let [one, two] = [1, 2].map(Duration::from_secs);
+        assert_eq!(Span::Fixed(one).shortest(), one);
+        assert_eq!(Span::Uniform { from: one, to: two }.shortest(), one);
+        assert_eq!(Span::Exponential { mean: one }.shortest(), Duration::ZERO);
+        assert_eq!(Span::Pareto { min: one, alpha_milli: 1_000, cap: two }.shortest(), one);
+        assert_eq!(Span::lognormal(one, two).shortest(), Duration::ZERO);
     }
 
     #[test]

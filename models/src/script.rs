@@ -45,6 +45,19 @@ impl Script {
     pub fn all_steps(&self) -> impl Iterator<Item = &Step> {
         self.threads.iter().flatten().flat_map(Step::all)
     }
+
+    /// Every wait that it asks for by itself, be it its own or the resource's work for it.
+    pub fn waits(&self) -> impl Iterator<Item = Span> {
+        let of_step = |step: &Step| match step {
+            Step::Sleep(span) => Some(*span),
+            step => step.operation().map(|about| about.takes),
+        };
+        let between_rounds = match self.rounds {
+            Rounds::Arrive { every, .. } => Some(every),
+            Rounds::Times(_) | Rounds::Forever => None,
+        };
+        self.all_steps().filter_map(of_step).chain(between_rounds).chain([self.retry.delay])
+    }
 }
 
 /// What follows a denied attempt to acquire.

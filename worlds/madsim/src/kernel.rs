@@ -90,7 +90,7 @@ impl MadSim {
 }
 
 impl World {
-    /// Plugs the network cards in; then the run begins.
+    /// Plugs the network cards in and opens a channel from each client to each server; then the run begins.
     async fn get_ready(self: &Rc<Self>) {
         let nodes = self.state().nodes.len();
         for node in 0..nodes {
@@ -98,6 +98,11 @@ impl World {
         }
         while self.state().nodes.iter().any(|node| node.endpoint.is_none()) {
             self.time.sleep(host::Duration::from_millis(1)).await;
+        }
+        let dials = |from: NodeId| matches!(*self.state().node(from).program, Program::Client(_));
+        let links: Vec<_> = self.state().wires.links.keys().copied().filter(|(from, _)| dials(*from)).collect();
+        for (from, to) in links {
+            self.make_spare(from, to).await;
         }
         self.began.set(self.time.elapsed());
     }

@@ -16,7 +16,7 @@
 //! | one clock for all nodes; wall clocks differ by what they are ahead from the start | clocks of each machine, which step, drift and stand still |
 //! | no wait is shorter than 1 ms, and each ends 50 ns late | to the nanosecond |
 //! | each poll of a task takes 50 to 100 ns, drawn; of the tasks that are ready, a drawn one runs | no time between events, in the order of insertion |
-//! | opening a connection takes 1 to 2 ms more, and a machine accepts one a millisecond | the link's latency, there and back |
+//! | a second connection that is opened within 1 ms after the first, on the same link, takes 1 ms more | the link's latency, there and back |
 //! | what follows a message on its connection arrives 1 ms after it, or later | it may arrive at once |
 //! | a send leaves in the step that decides it | up to 20 us later |
 //! | what a lingering cut holds is sent again after 1 ms, 2 ms, 4 ms, …, at last every 10 s | as soon as the cut is over |

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use host::{AttemptId, CallId, Domain, Duration, NodeId, Operation, Span};
+use madsim::net::{Receiver, Sender};
 use models::{Locks, Message};
 use send_wrapper::SendWrapper;
 use sim::{Held, Stream, StreamPurpose};
@@ -82,7 +83,9 @@ pub(crate) struct Wires {
     pub(crate) calls: BTreeMap<CallId, Call>,
     pub(crate) next_call: u32,
     next_frame: u32,
-    links: BTreeMap<(NodeId, NodeId), Link>,
+    pub(crate) links: BTreeMap<(NodeId, NodeId), Link>,
+    /// Channels of madsim's that are open and not yet used.
+    pub(crate) spares: BTreeMap<(NodeId, NodeId), Vec<(Sender, Receiver)>>,
     pub(crate) cuts: Vec<Cut>,
     pub(crate) slows: Vec<Slow>,
     /// Frames on their way to a node that the run's end waits for.
@@ -91,7 +94,8 @@ pub(crate) struct Wires {
     pub(crate) healed: Vec<Waker>,
 }
 
-struct Link {
+/// What one direction between two nodes takes.
+pub(crate) struct Link {
     latency: Span,
     stream: Option<Stream>,
 }

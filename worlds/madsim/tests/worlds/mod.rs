@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
 use std::process::ExitCode;
 
 use fencepost_madsim::{MadSim, Refusal, refusals};
@@ -12,28 +14,53 @@ const MOST_SEEDS: u64 = 100;
 
 pub(crate) fn main() -> ExitCode {
     let mut trials = Vec::new();
-    let mut refused: BTreeMap<Vec<Refusal>, Vec<String>> = BTreeMap::new();
+    let mut refused = Vec::new();
     for entry in catalogue::all() {
         let scenario = language::load(entry.file, entry.text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let mut reasons: BTreeMap<Vec<Refusal>, Vec<String>> = BTreeMap::new();
+        let cells = scenario.cells.len();
         for cell in scenario.cells {
             let options: Vec<String> = cell.params.iter().map(|(axis, option)| format!("{axis}={option}")).collect();
-            let name = format!("{} {}", entry.name, options.join(" ")).trim_end().to_owned();
-            match refusals(&cell) {
-                none if none.is_empty() => trials.push(Trial::test(name, move || comes_out_the_same(&cell))),
-                reasons => refused.entry(reasons).or_default().push(name),
+            let options = options.join(" ");
+            match refusals(&cell, seeds(&cell)) {
+                none if none.is_empty() => {
+                    let name = format!("{} {options}", entry.name);
+                    trials.push(Trial::test(name.trim_end(), move || comes_out_the_same(&cell)));
+                }
+                why => reasons.entry(why).or_default().push(options),
             }
         }
+        refused.extend(reasons.into_iter().map(|(why, which)| Refused { scenario: entry.name, cells, which, why }));
     }
     let conclusion = run(&Arguments::from_args(), trials);
     println!("\nwhat madsim cannot express:");
-    for (reasons, cells) in &refused {
-        println!("  {reasons:?}");
-        cells.iter().for_each(|cell| println!("    {cell}"));
-    }
-    let refused: usize = refused.values().map(Vec::len).sum();
+    refused.iter().for_each(|refused| println!("{refused}"));
+    let refused: usize = refused.iter().map(|refused| refused.which.len()).sum();
     let played = conclusion.num_passed + conclusion.num_failed;
     println!("\n{played} cells played in both worlds, {refused} refused");
     if played == 0 { ExitCode::FAILURE } else { conclusion.exit_code() }
+}
+
+/// Cells of a scenario that cannot be played, all for the same reasons.
+struct Refused {
+    scenario: &'static str,
+    /// How many cells the scenario has.
+    cells: usize,
+    which: Vec<String>,
+    why: Vec<Refusal>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 4;
+        let Self { scenario, cells, which, why } = self;
+        write!(f, "  {scenario}, {} of {cells}", which.len())?;
+        if which.len() < *cells {
+            let more = if which.len() > MOST { ", …" } else { "" };
+            write!(f, " ({}{more})", which[..which.len().min(MOST)].join(", "))?;
+        }
+        why.iter().try_for_each(|why| write!(f, "\n    {why}"))
+    }
 }
 
 /// How a property came out.
@@ -50,7 +77,7 @@ fn comes_out_the_same(cell: &Cell) -> Result<(), Failed> {
     let ours = play(cell, |seed| player.play(seed));
     let madsims = play(cell, |seed| {
         let mut world = MadSim::new(seed);
-        player.build_on(&mut world);
+        player.build_on(&mut world, seed);
         player.conclude(seed, world.run(player.bounds()))
     });
     let mut differences = Vec::new();
@@ -80,10 +107,14 @@ fn comes_out_the_same(cell: &Cell) -> Result<(), Failed> {
     if differences.is_empty() { Ok(()) } else { Err(differences.join("\n").into()) }
 }
 
-/// A few seeds; more, if something is said to be broken in some only.
 fn play(cell: &Cell, play: impl FnMut(u64) -> Run) -> Tally {
+    tally(cell, seeds(cell), play)
+}
+
+/// A few; more, if something is said to be broken in some seeds only.
+fn seeds(cell: &Cell) -> Range<u64> {
     let is_rare = cell.expectations.values().any(|expectation| expectation.expected == Expected::Broken);
-    tally(cell, 0..if is_rare { MOST_SEEDS } else { SEEDS }, play)
+    0..if is_rare { MOST_SEEDS } else { SEEDS }
 }
 
 fn verdict(tally: &Tally, broken: u64) -> Verdict {
