@@ -356,6 +356,7 @@ pub(crate) fn small_header() -> TraceHeader {
         set: strings(&["fault.gc.for=15s"]),
         nodes: strings(&NAMES),
         faults: strings(&["gc"]),
+        drawn: Vec::new(),
         unit: "ns".to_owned(),
         source: "name = \"gc-pause\"\n".to_owned(),
     }

@@ -46,10 +46,27 @@ pub struct TraceHeader {
     pub nodes: Vec<String>,
     /// The names of the faults, by their number.
     pub faults: Vec<String>,
+    /// What the seed drew of the plan: each drawn fault that it has. Without any, the key is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drawn: Vec<TraceDrawn>,
     /// The unit of times: `ns`.
     pub unit: String,
     /// The text of the scenario file.
     pub source: String,
+}
+
+/// A fault whose moment, target or presence a seed has drawn, as that seed has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TraceDrawn {
+    /// Its name.
+    pub fault: String,
+    /// What it does, by the name that scenario files use.
+    pub what: String,
+    /// The nodes that it names.
+    pub nodes: Vec<String>,
+    /// When it is to strike first, in true time since the run began, if that is an instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
 }
 
 /// One event.

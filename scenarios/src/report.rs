@@ -5,13 +5,14 @@ use std::ops::Range;
 use host::NodeId;
 use indexmap::IndexMap;
 use reports::figure::Seen;
-use reports::trace::{TraceEvent, TraceFooter, TraceHeader, attempt_label};
+use reports::trace::{TraceDrawn, TraceEvent, TraceFooter, TraceHeader, attempt_label};
 use reports::{
     CellReport, FigureReport, FrontierReport, FrontierWanted, PropertyReport, Spread, StruckFault, SweepReport, hex,
 };
 use spec::Property;
 
-use crate::cell::{Cell, Scenario};
+use crate::cell::{Cell, Fault, NodeRef, Scenario, When};
+use crate::draw;
 use crate::figure::{Figure, Wanted};
 use crate::frontier::{Frontier, FrontierClaim};
 use crate::play::Played;
@@ -151,6 +152,7 @@ pub fn trace(scenario: &Scenario, cell: &Cell, lock: &str, set: &[String], run: 
         set: set.to_vec(),
         nodes: names.clone(),
         faults: faults.clone(),
+        drawn: cell.faults.iter().filter_map(|fault| drawn(fault, run.seed)).collect(),
         unit: "ns".to_owned(),
         source: scenario.text.to_string(),
     };
@@ -172,6 +174,22 @@ pub fn trace(scenario: &Scenario, cell: &Cell, lock: &str, set: &[String], run: 
     let events: Vec<TraceEvent> = run.records.iter().enumerate().map(event).collect();
     let footer = TraceFooter::of(run.history.end, run.history.ending, run.hash, &run.judgement);
     reports::trace::write(&header, &events, &footer)
+}
+
+/// A drawn fault as that seed has it, if it has it.
+fn drawn(fault: &Fault, seed: u64) -> Option<TraceDrawn> {
+    let mut placed = fault.is_drawn().then(|| draw::drawn(fault, seed))??;
+    let mut nodes = Vec::new();
+    placed.what.each_node(&mut |node| {
+        if let NodeRef::Named(name) = node {
+            nodes.push(name.clone());
+        }
+    });
+    let at = match placed.when {
+        When::At(at) | When::Every { at, .. } => Some(host::nanos(at)),
+        When::Within { .. } | When::Milestone(_) => None,
+    };
+    Some(TraceDrawn { fault: placed.name, what: placed.what.name().to_owned(), nodes, at })
 }
 
 /// The strikes of a run, by the names of its faults.

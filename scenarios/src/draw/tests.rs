@@ -140,3 +140,27 @@ fn one_player_plays_each_seed_with_a_plan_of_its_own() {
     let strikes: BTreeSet<_> = (0..5).map(|seed| player.play(seed).strikes.len()).collect();
     assert!(strikes.len() > 1, "{strikes:?}");
 }
+
+#[test]
+fn a_trace_says_what_was_drawn_and_nothing_of_what_was_placed() {
+    let text = format!(
+        "name = \"drawn\"\ntitle = \"drawn\"\nsource = \"own\"\nlock = \"redis\"\n{HOSTILE}[fault.f]\npause = \"A\"\nfor = \"1s\"\n"
+    );
+    let scenario = load("drawn.toml", &text, &[]).expect("it is a scenario");
+    let cell = &scenario.cells[0];
+    let run = Player::new(cell, &Contender::built_in(&cell.lock)).record(3);
+    let trace = crate::report::trace(&scenario, cell, "redis", &[], &run);
+    let header = reports::trace::read(&trace).expect("it is a trace").header;
+    let had: BTreeSet<_> = header.drawn.iter().map(|drawn| drawn.fault.clone()).collect();
+    let have = cell.faults.iter().filter(|fault| fault.is_drawn()).filter_map(|fault| drawn(fault, 3));
+    assert_eq!(had, have.map(|fault| fault.name).collect());
+    assert!(!had.is_empty() && header.drawn.iter().all(|drawn| drawn.at.is_some() && !drawn.nodes.is_empty()));
+    // And what struck once struck then.
+    let strikes =
+        |name: &str| run.strikes.iter().filter(|strike| cell.faults[strike.fault].name == name).collect::<Vec<_>>();
+    for drawn in &header.drawn {
+        if let [only] = strikes(&drawn.fault).as_slice() {
+            assert_eq!(Some(only.from.as_nanos()), drawn.at, "{}", drawn.fault);
+        }
+    }
+}
