@@ -16,6 +16,7 @@ mod deed;
 mod faults;
 mod finding;
 mod holders;
+mod promise;
 mod violation;
 
 use violation::Violation;

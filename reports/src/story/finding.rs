@@ -95,7 +95,12 @@ fn is_by_outsider(violation: &Violation<'_>) -> bool {
 fn culprit(violation: &Violation<'_>, inside: &[Property]) -> &'static str {
     // A promise about operations is one of the lock and of the resource together, unless the resource
     // takes no part in it.
-    if violation.run.resource == OPEN || inside.iter().copied().any(is_overlap) {
+    let is_about_operations =
+        |one: &Property| matches!(one, Property::EffectOrder | Property::NoLostUpdate | Property::RightfulAccepted);
+    if inside == [Property::SingleEffect] {
+        // Two that take turns under the best of locks may do the same.
+        "who did it again without looking"
+    } else if violation.run.resource == OPEN || !inside.iter().all(is_about_operations) {
         "the lock"
     } else {
         "the lock or the resource's check"

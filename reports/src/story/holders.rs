@@ -37,7 +37,7 @@ pub(super) fn next(violation: &Violation<'_>) -> Option<(SimTime, String)> {
 }
 
 /// That it asked for the lock, and whether it got it: without its end and a full stop.
-fn taking(violation: &Violation<'_>, claim: &Claim, lock: &str) -> (SimTime, String) {
+pub(super) fn taking(violation: &Violation<'_>, claim: &Claim, lock: &str) -> (SimTime, String) {
     let name = violation.names.of(claim.attempt);
     let Some(granted) = claim.granted else {
         let asked = claim.asked.unwrap_or(SimTime::ZERO);
@@ -54,7 +54,7 @@ fn taking(violation: &Violation<'_>, claim: &Claim, lock: &str) -> (SimTime, Str
 }
 
 /// Until when it was promised the lock.
-fn lease(violation: &Violation<'_>, claim: &Claim) -> Option<String> {
+pub(super) fn lease(violation: &Violation<'_>, claim: &Claim) -> Option<String> {
     let granted = claim.granted?;
     let end = |until| promised_end(violation.run.history, claim.attempt.client(), until);
     Some(match (claim.extended, granted.until) {

@@ -173,4 +173,5 @@ fn a_run_in_which_all_held() {
     assert_eq!(told.tell(holds_story).join("\n"), wording.trim_end());
 }
 
+mod promise;
 mod sentences;

@@ -4,7 +4,7 @@ use host::{AttemptId, SimTime};
 use spec::{Evidence, Property};
 
 use super::deed::Deed;
-use super::{faults, finding, holders};
+use super::{faults, finding, holders, promise};
 use crate::facts::{Claim, Operation};
 use crate::run::{JudgedRun, StruckFault};
 use crate::words::{Aim, Names, fault_kind, length, seconds};
@@ -74,12 +74,21 @@ impl<'a> Violation<'a> {
 
     /// Who held the lock, what struck, and who was granted it next: in the order in which it happened.
     fn leading_up(&self) -> Vec<String> {
-        let mut beats: Vec<(SimTime, String)> = holders::first(self).into_iter().collect();
-        beats.push(self.struck().unwrap_or_else(|| {
-            let at = self.evidence.at;
-            (at, format!("By {} no fault had hit anything in use.", seconds(at)))
-        }));
-        beats.extend(holders::next(self));
+        let promise = promise::beats(self);
+        let is_about_holders = promise.is_none();
+        let mut beats = promise.unwrap_or_else(|| holders::first(self).into_iter().collect());
+        match self.struck() {
+            // What a fault did to a lock is told after the fault.
+            Some(struck) if !is_about_holders => beats.insert(0, struck),
+            Some(struck) => beats.push(struck),
+            None => {
+                let at = self.evidence.at;
+                beats.push((at, format!("By {} no fault had hit anything in use.", seconds(at))));
+            }
+        }
+        if is_about_holders {
+            beats.extend(holders::next(self));
+        }
         // Stable: what happened at one instant stays in the order above.
         beats.sort_by_key(|(at, _)| *at);
         beats.into_iter().map(|(_, sentence)| sentence).collect()
@@ -113,6 +122,9 @@ impl<'a> Violation<'a> {
 
     /// What the operation did at the resource; if none reached it, for how long two believed.
     fn outcome(&self) -> Option<String> {
+        if promise::beats(self).is_some() {
+            return None;
+        }
         if let Some(deed) = self.deed() {
             let single = faults::by(self.run, self.evidence.at).and_then(|struck| struck.only);
             let is_told = single.is_some_and(|fault| self.meanwhile(fault).is_some());
