@@ -215,17 +215,17 @@ impl Run {
 /// Not the first in time: that is mostly a belief, which does nothing by itself, while the story that
 /// leads to harm contains it. Harm comes first: data is gone, a charge was made twice, an operation had an
 /// effect out of turn. Then what the lock had promised and did not keep, from which harm comes sooner or
-/// later: two holders at once, a lock taken from its owner, a token that no resource can trust. Then what
-/// stands still for ever, or too long. Then what hits one holder: its lock is gone, and it does not know. To
-/// turn a rightful holder away is safe, and it may try again; one that is overtaken gets its turn. A belief
-/// harms nobody that the resource protects.
+/// later: a lock that somebody else took from its owner, two holders at once (of which the former is often
+/// the reason), a token that no resource can trust. Then what stands still for ever, or too long. Then what
+/// hits one holder: its lock is gone, or it does not know. To turn a rightful holder away is safe, and it may
+/// try again; one that is overtaken gets its turn. A belief harms nobody that the resource protects.
 const fn rank(property: Property) -> u8 {
     match property {
         Property::NoLostUpdate => 0,
         Property::SingleEffect => 1,
         Property::EffectOrder => 2,
-        Property::GrantExclusion => 3,
-        Property::OwnerRelease => 4,
+        Property::OwnerRelease => 3,
+        Property::GrantExclusion => 4,
         Property::TokenOrder => 5,
         Property::NoLeak => 6,
         Property::NoDeadlock => 7,

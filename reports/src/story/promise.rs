@@ -239,13 +239,13 @@ fn grant(violation: &Violation<'_>, claim: &Claim, with_lease: bool) -> Option<B
     Some((at, format!("{sentence}{lease}.")))
 }
 
-/// Who was granted a lock after the violation, if somebody was.
+/// Which other client was granted a lock after the violation, if one was.
 fn next_grant(violation: &Violation<'_>) -> Option<Beat> {
     let history = violation.run.history;
     let after = history.entries.iter().filter(|entry| entry.at >= violation.evidence.at);
-    let own = violation.evidence.attempts.first();
+    let own = violation.evidence.attempts.first().map(|own| own.client());
     let granted = |entry: &Entry| match &entry.note {
-        Note::Granted { attempt, .. } if Some(attempt) != own => Some((entry.at, *attempt)),
+        Note::Granted { attempt, .. } if Some(attempt.client()) != own => Some((entry.at, *attempt)),
         _ => None,
     };
     let (at, attempt) = after.into_iter().find_map(granted)?;
