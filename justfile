@@ -22,6 +22,10 @@ scenario *ARGS:
 check-scenarios *ARGS:
     cargo run -- check {{ARGS}}
 
+# One verdict in two worlds: the catalogue's cells on madsim as well
+second-world *ARGS:
+    RUSTFLAGS="--cfg madsim" cargo test -p fencepost-madsim -- {{ARGS}}
+
 # The same bytes on any thread count, build profile and process
 determinism:
     .ci/determinism
