@@ -135,6 +135,8 @@ mod tests {
         }
         assert_eq!(needs("fence_le"), [Assumption::ResourceChecksTokens]);
         assert_eq!([needs("unique").len(), needs("version").len()], [5, 5]);
+        let drawn = of(&format!("resource = \"fence_rw\"\n{}", client("\"ticket\", \"read\", \"write\"")));
+        assert_eq!(drawn.needs[&Property::RightfulAccepted].len(), 5, "the order is that of the draws");
     }
 
     #[test]

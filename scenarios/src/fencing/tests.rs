@@ -32,6 +32,8 @@ fn a_mark_keeps_what_comes_after_it() {
     assert_eq!(keeps("\"mark\"", READ_FIRST), (false, false));
     assert_eq!(keeps("\"unique\"", MARK_FIRST), (false, true));
     assert_eq!(keeps("\"unique\"", READ_FIRST), (false, false));
+    let marked_once = r#""acquire", "mark", "read", "write", "release", "acquire", "read", "write", "release""#;
+    assert_eq!(keeps("\"mark\"", marked_once), (false, false), "the second grant has not marked");
 }
 
 #[test]
@@ -71,6 +73,8 @@ fn a_new_grant_makes_stale_what_was_read_under_the_last() {
     assert_eq!(keeps("\"version\"", again), (false, true));
     let marked_again = r#""acquire", "mark", "read", "mark", "write", "release""#;
     assert_eq!(keeps("\"unique\"", marked_again), (false, false));
+    let read_again = r#""acquire", "read", "release", "acquire", "read", "write", "release""#;
+    assert_eq!(keeps("\"fence_rw\"", read_again), (true, true));
     let around = r#"{ repeat = { times = 2, do = ["acquire", "write", "read", "release"] } }"#;
     assert_eq!(keeps("\"fence_rw\"", around), (true, false), "the second pass writes what the first has read");
     let once = r#"{ repeat = { times = 1, do = ["acquire", "write", "read", "release"] } }"#;

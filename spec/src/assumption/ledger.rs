@@ -65,6 +65,14 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_reaches_the_resource_too() {
+        let mut story = Story::new();
+        story.declare(Assumption::ResourceChecksTokens);
+        story.at(10).client(1).takes(100).marked();
+        assert_eq!(story.breach(Assumption::ResourceChecksTokens), Some(ms(0)));
+    }
+
+    #[test]
     fn a_resource_that_nobody_reached_breaks_no_promise() {
         let mut story = Story::new();
         story.declare(Assumption::ResourceChecksTokens);
