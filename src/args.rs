@@ -156,6 +156,8 @@ pub(crate) enum Colour {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SchemaOf {
+    /// A scenario file, for editors
+    Scenario,
     /// What `scenario --format json` prints
     Result,
     /// What `check --format json` prints

@@ -24,4 +24,4 @@ pub use models::redis::{self, RedisHost};
 pub use models::resource::{Action, Op};
 pub use scenarios::{Bench, LabHost};
 pub use spec::{Authorities, LockName, Property, Token};
-pub use trial::{CellVerdict, Trial, TrialError, TrialVerdict};
+pub use trial::{BrokenRun, CellVerdict, Trial, TrialError, TrialVerdict};

@@ -52,6 +52,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     match error.print() {
         Ok(()) if wanted => Exit::AsExpected.into(),
         Ok(()) => Exit::Usage.into(),
-        Err(_) => Exit::CannotWrite.into(),
+        Err(error) => {
+            output::complain(&Failure::Stdout(error));
+            Exit::CannotWrite.into()
+        }
     }
 }

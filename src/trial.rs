@@ -1,5 +1,7 @@
 //! A scenario as a test plays it: the catalogue's locks, or a lock of one's own.
 
+mod verdict;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +11,9 @@ use models::recipe::Recipe;
 use models::resource::Op;
 use scenarios::catalogue::{self, UnknownScenario};
 use scenarios::language::{LoadErrors, load};
-use scenarios::{Bench, Cell, Contender, LabHost, Player, Progress, Scenario, Tally, play};
-use spec::Property;
+use scenarios::{Bench, Cell, Contender, LabHost, Progress, Scenario, play};
+
+pub use self::verdict::{BrokenRun, CellVerdict, TrialVerdict};
 
 /// A scenario, about to be played.
 pub struct Trial {
@@ -114,98 +117,7 @@ impl Trial {
                 None => contender,
             }
         };
-        let scenario = &self.scenario;
-        let played = play(scenario, &scenario.all_cells(), contender, &seeds, &Progress::default());
-        let verdict = |(index, tally): (usize, Tally)| {
-            let cell = scenario.cells[index].clone();
-            CellVerdict { contender: contender(&cell), cell, tally }
-        };
-        TrialVerdict { cells: played.cells.into_iter().map(verdict).collect() }
-    }
-}
-
-/// How a scenario came out.
-#[derive(Debug)]
-pub struct TrialVerdict {
-    cells: Vec<CellVerdict>,
-}
-
-impl TrialVerdict {
-    /// Every cell, in the order of the matrix.
-    #[must_use]
-    pub fn cells(&self) -> &[CellVerdict] {
-        &self.cells
-    }
-
-    /// The first cell with these options.
-    ///
-    /// # Panics
-    /// If there is none: the message lists the options that there are.
-    #[must_use]
-    pub fn cell(&self, options: &[(&str, &str)]) -> &CellVerdict {
-        let has = |cell: &&CellVerdict| {
-            options.iter().all(|(axis, option)| cell.params().any(|param| param == (*axis, *option)))
-        };
-        self.cells.iter().find(has).unwrap_or_else(|| {
-            let all: Vec<Vec<_>> = self.cells.iter().map(|cell| cell.params().collect()).collect();
-            panic!("no cell with {options:?}; there are {all:?}")
-        })
-    }
-}
-
-/// How one cell came out.
-#[derive(Debug)]
-pub struct CellVerdict {
-    cell: Cell,
-    contender: Contender,
-    tally: Tally,
-}
-
-impl CellVerdict {
-    /// The option chosen on each axis but the lock's.
-    pub fn params(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.cell.params.iter().map(|(axis, option)| (axis.as_str(), option.as_str()))
-    }
-
-    /// How many seeds were played.
-    #[must_use]
-    pub const fn seeds(&self) -> u64 {
-        self.tally.seeds
-    }
-
-    /// In how many seeds the property was broken.
-    #[must_use]
-    pub fn broken(&self, property: Property) -> u64 {
-        self.tally.properties.get(&property).map_or(0, |tally| tally.broken)
-    }
-
-    /// In how many seeds some fault never landed, so that nothing was tried.
-    #[must_use]
-    pub const fn vacuous(&self) -> u64 {
-        self.tally.vacuous
-    }
-
-    /// Whether the property held in every seed, and every seed tried it: no fault missed, nothing was
-    /// left undecided. (That it was never seen broken says less.)
-    #[must_use]
-    pub fn holds(&self, property: Property) -> bool {
-        self.broken(property) == 0 && self.tally.vacuous == 0 && self.tally.inconclusive == 0
-    }
-
-    /// What did not come out as the scenario expects of its own locks, in words; a fault that never
-    /// landed is one of these. None: all did.
-    #[must_use]
-    pub fn differences(&self) -> Vec<String> {
-        let mut differences = self.tally.differences.clone();
-        for (fault, seeds) in &self.tally.missed_faults {
-            differences.push(format!("the fault `{fault}` never landed in {seeds} of {} seeds", self.tally.seeds));
-        }
-        differences
-    }
-
-    /// One run of it, with all that happened.
-    #[must_use]
-    pub fn play(&self, seed: u64) -> scenarios::Run {
-        Player::new(&self.cell, &self.contender).record(seed)
+        let played = play(&self.scenario, &self.scenario.all_cells(), contender, &seeds, &Progress::default());
+        TrialVerdict::of(&Arc::new(self.scenario.clone()), &played, contender)
     }
 }

@@ -213,7 +213,7 @@ fn list_and_show_and_schema() {
     let shown = out(&desk.fencepost(&["show", "gc-pause"]));
     desk.write("mine.toml", &shown);
     assert_eq!(code(&desk.fencepost(&["scenario", "mine.toml", "--seeds", "3"])), 0, "a shown file can be played");
-    for format in ["result", "check", "trace"] {
+    for format in ["scenario", "result", "check", "trace"] {
         let schema: serde_json::Value =
             serde_json::from_str(&out(&desk.fencepost(&["schema", format]))).expect("it is JSON");
         assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
@@ -423,6 +423,11 @@ fn words_that_do_not_exist_get_a_suggestion_and_exit_2() {
     refused(&desk.fencepost(&["scenario", "gc-puase"]), 2, &["gc-puase", "gc-pause"]);
     refused(&desk.fencepost(&["show", "gc-puase"]), 2, &["gc-pause"]);
     refused(&desk.fencepost(&["scenario", "nowhere.toml"]), 2, &["cannot read nowhere.toml"]);
+    let without = "the catalogue's is called `gc-pause`, without a path";
+    for path in ["./gc-pause", "gc-pause.toml", "scenarios/gc-pause.toml"] {
+        refused(&desk.fencepost(&["scenario", path]), 2, &["cannot read", without]);
+        refused(&desk.fencepost(&["show", path]), 2, &["`show` prints the catalogue's scenarios, by name", without]);
+    }
     refused(&desk.fencepost(&["scenario", "gc-pause", "--lock", "redsi"]), 2, &["unknown lock `redsi`", "redis"]);
     refused(&desk.fencepost(&["scenario", "gc-pause", "--cell", "resuorce=open"]), 2, &["resuorce", "resource"]);
     refused(&desk.fencepost(&["scenario", "gc-pause", "--cell", "resource=closed"]), 2, &["closed", "fence_rw"]);
@@ -551,6 +556,15 @@ fn a_full_disk_exits_74() {
     let output = desk.command(&["list"]).stdout(full).stderr(Stdio::piped()).spawn().expect("it starts");
     let output = output.wait_with_output().expect("it ends");
     refused(&output, 74, &["cannot write results to standard output"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn help_that_cannot_be_written_is_not_silent() {
+    let desk = Desk::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let output = desk.command(&["--help"]).stdout(full).stderr(Stdio::piped()).spawn().expect("it starts");
+    refused(&output.wait_with_output().expect("it ends"), 74, &["cannot write results to standard output"]);
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Span {
             }
             Self::Lognormal { median, sigma } => {
                 let (is_longer, z) = normal(word());
-                let exponent = u128::from(sigma) * u128::from(z) >> Z_FRACTION;
+                let exponent = (u128::from(sigma) * u128::from(z)) >> Z_FRACTION;
                 let (whole, fraction) = ((exponent >> FRACTION) as u32, (exponent & MASK) as u64);
                 let factor = match (is_longer, fraction) {
                     (true, _) => exp2_fraction(fraction) << whole.min(62),

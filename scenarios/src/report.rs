@@ -7,11 +7,13 @@ use indexmap::IndexMap;
 use reports::figure::Seen;
 use reports::trace::{TraceDrawn, TraceEvent, TraceFooter, TraceHeader, attempt_label};
 use reports::{
-    CellReport, FigureReport, FrontierReport, FrontierWanted, PropertyReport, Spread, StruckFault, SweepReport, hex,
+    CellReport, FigureReport, FrontierReport, FrontierWanted, JudgedRun, PropertyReport, Spread, StruckFault,
+    SweepReport, hex,
 };
 use spec::Property;
 
 use crate::cell::{Cell, Fault, NodeRef, Scenario, When};
+use crate::contender::Contender;
 use crate::draw;
 use crate::figure::{Figure, Wanted};
 use crate::frontier::{Frontier, FrontierClaim};
@@ -190,6 +192,18 @@ fn drawn(fault: &Fault, seed: u64) -> Option<TraceDrawn> {
         When::Within { .. } | When::Milestone(_) => None,
     };
     Some(TraceDrawn { fault: placed.name, what: placed.what.name().to_owned(), nodes, at })
+}
+
+/// Tells of a run.
+pub fn judged<T>(cell: &Cell, contender: &Contender, run: &Run, tell: impl FnOnce(&JudgedRun<'_>) -> T) -> T {
+    let faults = struck_faults(cell, &Player::new(cell, contender), run);
+    tell(&JudgedRun {
+        history: &run.history,
+        judgement: &run.judgement,
+        faults: &faults,
+        lock: contender.name(),
+        resource: cell.resource.guard.name(),
+    })
 }
 
 /// The strikes of a run, by the names of its faults.

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use fencepost::exit::Exit;
 use reports::JudgedRun;
+use scenarios::report::judged;
 
 use super::replay::again;
-use super::telling::{judged, place};
+use super::telling::place;
 use super::{Failure, read};
 use crate::output::{filled, points, print, width};
 

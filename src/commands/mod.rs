@@ -75,7 +75,7 @@ impl Failure {
 pub(crate) fn load_scenario(name: &str, set: &[Override]) -> Result<Scenario, Failure> {
     let path = Path::new(name);
     if is_path(name) {
-        let text = read(path)?;
+        let text = read(path).map_err(|failure| not_a_path(failure, name))?;
         return Ok(load(name, &text, set)?);
     }
     let entry = catalogue::find(name)?;
@@ -86,6 +86,17 @@ pub(crate) fn load_scenario(name: &str, set: &[Override]) -> Result<Scenario, Fa
 fn is_path(name: &str) -> bool {
     let path = Path::new(name);
     path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1
+}
+
+/// Somebody who writes `./gc-pause` may mean the scenario of that name.
+fn not_a_path(failure: Failure, name: &str) -> Failure {
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
+    match catalogue::find(stem) {
+        Ok(entry) => {
+            Failure::NotThere(format!("{failure}; the catalogue's is called `{}`, without a path", entry.name))
+        }
+        Err(_) => failure,
+    }
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {

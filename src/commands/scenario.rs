@@ -10,7 +10,7 @@ use scenarios::{Cell, Contender, Played, Player, Progress, Run, Scenario, Tally,
 use spec::Property;
 
 use super::selection::selected;
-use super::telling::{judged, place};
+use super::telling::place;
 use super::traces::Traces;
 use super::{Failure, differences, exit_of, load_scenario, pool};
 use crate::args::{Format, ScenarioArgs, TraceWhen};
@@ -124,7 +124,7 @@ impl Show<'_> {
         let contender = Contender::built_in(&cell.lock);
         let heading = format!("The first violation ({}):", place(cell, &contender, run));
         print(format_args!("\n{}\n\n", filled(&heading)))?;
-        print(points(&judged(cell, &contender, run, |run| reports::short_story(run, *property))))?;
+        print(points(&report::judged(cell, &contender, run, |run| reports::short_story(run, *property))))?;
         // Commands are not broken to lines: they are there to be copied.
         print(format_args!("\nreproduce: {again}\n"))?;
         let Some(trace) = trace else { return Ok(()) };

@@ -8,6 +8,7 @@ use crate::output::print;
 
 pub(crate) fn run(format: SchemaOf) -> Result<Exit, Failure> {
     print(match format {
+        SchemaOf::Scenario => scenarios::language::schema(),
         SchemaOf::Result => reports::result_schema(),
         SchemaOf::Check => reports::check_schema(),
         SchemaOf::Trace => reports::trace_schema(),

@@ -5,13 +5,17 @@ use models::lock::switch::{Switch, Takes};
 use models::lock::{LOCKS, LockFacts};
 use scenarios::catalogue;
 
-use super::Failure;
+use super::{Failure, is_path, not_a_path};
 use crate::output::{definition, filled, print};
 
 pub(crate) fn run(name: &str, lock: Option<&str>) -> Result<Exit, Failure> {
     match (name, lock) {
         ("lock", Some(lock)) => print(described(known(lock)?))?,
         ("lock", None) => return Err(Failure::NotThere(format!("which lock? There are {}", names()))),
+        (file, None) if is_path(file) => {
+            let message = format!("`show` prints the catalogue's scenarios, by name, and {file} is a path");
+            return Err(not_a_path(Failure::NotThere(message), file));
+        }
         (scenario, None) => print(catalogue::find(scenario)?.text)?,
         (scenario, Some(other)) => {
             let message = format!("`show {scenario} {other}` is nothing: show a scenario, or `lock` and its name");

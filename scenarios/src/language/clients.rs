@@ -22,7 +22,7 @@ use super::value::{duration, integer, is_name, positive, span, times, truth};
 use crate::cell::Resource;
 
 /// The most clients of one table.
-const MOST_CLIENTS: u32 = 50;
+pub(super) const MOST_CLIENTS: u32 = 50;
 /// The most nodes of one cell.
 const MOST_NODES: usize = 64;
 

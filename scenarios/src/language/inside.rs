@@ -18,7 +18,8 @@ use super::when::World;
 use crate::cell::{DiskFault, NodeRef, What};
 
 /// What may fail, by the names of the configuration that it makes a server complain of.
-const FAILURES: [(&str, Shortage); 2] = [("cannot-persist", Shortage::Disk), ("out-of-memory", Shortage::Memory)];
+pub(super) const FAILURES: [(&str, Shortage); 2] =
+    [("cannot-persist", Shortage::Disk), ("out-of-memory", Shortage::Memory)];
 
 pub(super) fn evict(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
     let key = fields.or("key", LOCK, |sink, node| key(sink, node, world));

@@ -21,6 +21,7 @@
 //! | names, moments and what scripts can reach | [`nodes`], [`when`], [`uses`] |
 //! | faults | [`faults`], [`what`], [`link`], [`message`], [`inside`], [`profile`] |
 //! | expectations, their bounds and the twin rule | [`expect`], [`figures`], [`frontier`], [`bounds`], [`twin`] |
+//! | the same for editors | [`schema`](mod@schema) |
 //! | tools: keys, values, mistakes, what to say of unknown words | [`reader`], [`value`], [`error`], [`suggest`] |
 //!
 //! It is not a validator of types alone: names are resolved, and what can never apply is a mistake. It
@@ -46,6 +47,7 @@ mod profile;
 mod range;
 mod reader;
 mod resource;
+mod schema;
 mod service;
 mod set;
 mod steps;
@@ -62,6 +64,7 @@ mod when;
 mod tests;
 
 pub use error::{LoadError, LoadErrors, Text};
+pub use schema::schema;
 pub use set::Override;
 pub use suggest::instead;
 

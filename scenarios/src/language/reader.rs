@@ -48,6 +48,10 @@ pub(super) fn fields<'t, T>(
         Fields { sink, site, table, known: Vec::new(), later: Vec::new(), missing: Vec::new(), own: false };
     let value = read(&mut fields);
     fields.finish();
+    #[cfg(test)]
+    if value.is_some() && !fields.own {
+        asked::keys(&fields.known);
+    }
     value
 }
 
@@ -178,6 +182,8 @@ pub(super) fn choice<'t>(
         },
         _ => return wrong_type(sink, node, &format!("{what} is a word or a table with one key")),
     };
+    #[cfg(test)]
+    asked::keys(names);
     if let Some(name) = names.iter().copied().find(|known| known == name) {
         return Some(Choice { name, site, node: below });
     }
@@ -218,6 +224,8 @@ impl<'t> Choice<'t> {
 
 /// A word out of a list.
 pub(super) fn word<'t>(sink: &'t Sink, node: &'t Node, what: &str, names: &[&'static str]) -> Option<&'static str> {
+    #[cfg(test)]
+    asked::words(names);
     let Some(found) = node.as_text() else { return wrong_type(sink, node, &format!("{what} is a word")) };
     names.iter().copied().find(|name| *name == found).or_else(|| unknown_word(sink, node.site, what, found, names))
 }
@@ -258,4 +266,33 @@ pub(super) fn list<'t, T>(
     let Some(items) = node.as_list() else { return wrong_type(sink, node, &format!("{what} is a list")) };
     let read: Vec<_> = items.iter().map(|item| read(sink, item)).collect();
     read.into_iter().collect()
+}
+
+/// What has been asked for: which keys of one table, which words of one place. For the test that holds the
+/// schema against the reader.
+#[cfg(test)]
+pub(super) mod asked {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    /// A set of names that belong together.
+    pub(in crate::language) type Names = BTreeSet<&'static str>;
+
+    thread_local! {
+        static KEYS: RefCell<BTreeSet<Names>> = const { RefCell::new(BTreeSet::new()) };
+        static WORDS: RefCell<BTreeSet<Names>> = const { RefCell::new(BTreeSet::new()) };
+    }
+
+    pub(super) fn keys(keys: &[&'static str]) {
+        KEYS.with_borrow_mut(|all| all.insert(keys.iter().copied().collect()));
+    }
+
+    pub(super) fn words(words: &[&'static str]) {
+        WORDS.with_borrow_mut(|all| all.insert(words.iter().copied().collect()));
+    }
+
+    /// All keys and all words that were asked for on this thread, and forgets them.
+    pub(in crate::language) fn take() -> (BTreeSet<Names>, BTreeSet<Names>) {
+        (KEYS.take(), WORDS.take())
+    }
 }

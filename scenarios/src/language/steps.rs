@@ -30,13 +30,14 @@ pub(super) const LOCK: LockName = LockName::fixed("orders");
 /// The object that `"read"` and `"write"` mean.
 const OBJECT: ObjectName = ObjectName::fixed("object");
 
-const STEPS: [&str; 15] = [
+pub(super) const STEPS: [&str; 15] = [
     "acquire", "check", "extend", "release", "read", "write", "mark", "ticket", "effect", "reap", "sleep", "at",
     "until", "hold", "repeat",
 ];
-const COMPARE: [(&str, Compare); 2] = [("name", Compare::Name), ("value", Compare::Value)];
-const ON_ERROR: [(&str, OnError); 3] = [("end", OnError::End), ("ignore", OnError::Ignore), ("retry", OnError::Retry)];
-const WORKING: [(&str, Working); 2] = [("over", Working::Over), ("goes-on", Working::GoesOn)];
+pub(super) const COMPARE: [(&str, Compare); 2] = [("name", Compare::Name), ("value", Compare::Value)];
+pub(super) const ON_ERROR: [(&str, OnError); 3] =
+    [("end", OnError::End), ("ignore", OnError::Ignore), ("retry", OnError::Retry)];
+pub(super) const WORKING: [(&str, Working); 2] = [("over", Working::Over), ("goes-on", Working::GoesOn)];
 
 /// Steps of the language that nothing can play yet.
 const NOT_YET: [&str; 5] = ["take", "claim", "statement", "begin", "commit"];

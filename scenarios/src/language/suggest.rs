@@ -99,7 +99,21 @@ fn question(meant: &str) -> String {
 fn distance(word: &str, candidate: &str) -> usize {
     // A word that was cut short is near, however much is missing: `rate` is `rate-ppm`.
     let cut_short = word.len() > 2 && candidate.starts_with(word);
-    if cut_short || word.eq_ignore_ascii_case(candidate) { 0 } else { strsim::osa_distance(word, candidate) }
+    if cut_short || word.eq_ignore_ascii_case(candidate) || is_turned_round(word, candidate) {
+        0
+    } else {
+        strsim::osa_distance(word, candidate)
+    }
+}
+
+/// Whether it is the same words in another order: `clock-step` is `step-clock`.
+fn is_turned_round(word: &str, candidate: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut parts: Vec<String> = text.split('-').map(str::to_owned).collect();
+        parts.sort_unstable();
+        parts
+    };
+    word.contains('-') && word.len() == candidate.len() && sorted(word) == sorted(candidate)
 }
 
 fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {

@@ -66,10 +66,11 @@ pub(super) struct Table {
     pub(super) entries: Vec<Entry>,
 }
 
-/// Reads a whole text. Syntax errors go into the sink; the tree is then of no use.
+/// Reads a whole text. Syntax errors go into the sink; the tree is then of no use. In what is no TOML at all
+/// the parser finds something wrong with every line: the first few are enough.
 pub(super) fn parse(sink: &Sink, text: usize, source: &str) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(source);
-    for error in &errors {
+    for error in errors.iter().take(MOST_ERRORS) {
         sink.error(Site::new(text, error.span().unwrap_or_default()), error.message());
     }
     errors.is_empty().then(|| Table::from_toml(text, table.get_ref()))
@@ -208,3 +209,6 @@ impl Value {
         }
     }
 }
+
+/// How many syntax errors of one text are told.
+const MOST_ERRORS: usize = 3;

@@ -37,11 +37,10 @@ fn check(sink: &Sink, matrix: &Matrix, claims: &[Claims<'_>], property: Property
         let repaired = holds.iter().enumerate().any(|(axis, holds)| holds[lines.start(axis, cell)]);
         if is_break(claim.expected) && claim.because.is_none() && !repaired {
             sink.enter(Some(cell));
-            let message = format!(
-                "nothing repairs `{}`: it breaks, and holds in no cell that differs on one axis only",
-                property.name()
-            );
-            sink.error_with(*site, message, Some("add the twin, or say `because`".to_owned()));
+            let name = property.name();
+            let message = format!("`{name}` breaks here, and no single other option of the matrix makes it hold");
+            let help = "show the repair beside it, as another option of one axis, or say why there is none: `because`";
+            sink.error_with(*site, message, Some(help.to_owned()));
         }
     }
 }

@@ -63,10 +63,11 @@ pub(super) fn parse_nanos(text: &str) -> Result<i64, String> {
         return Err(format!("`{text}` is not a duration: one whole number and one unit, as in \"1500ms\""));
     }
     let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err(if unit.is_empty() {
-            format!("duration `{text}` has no unit; units are ns, us, ms, s, min, h")
-        } else {
-            format!("duration `{text}` has an unknown unit `{unit}`; units are ns, us, ms, s, min, h")
+        return Err(match unit {
+            "" => format!("duration `{text}` has no unit; units are ns, us, ms, s, min, h"),
+            "m" => format!("duration `{text}` has an unknown unit `m`: a minute is `min`, a millisecond `ms`"),
+            _ if unit.starts_with('.') => fraction(text, number, unit),
+            _ => format!("duration `{text}` has an unknown unit `{unit}`; units are ns, us, ms, s, min, h"),
         });
     };
     let nanos = number.parse::<i64>().ok().and_then(|number| number.checked_mul(*factor));
@@ -75,6 +76,20 @@ pub(super) fn parse_nanos(text: &str) -> Result<i64, String> {
         Some(nanos) => Ok(nanos),
         None => Err(format!("duration `{text}` is longer than a hundred years")),
     }
+}
+
+/// What to say of a decimal fraction: the same in a smaller unit, if that is exact.
+fn fraction(text: &str, whole: &str, rest: &str) -> String {
+    let digits = rest.len() - rest[1..].trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (decimals, unit) = (&rest[1..digits], &rest[digits..]);
+    let exact = || {
+        let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        let parts = 10_i64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
+        let scaled = format!("{whole}{decimals}").parse::<i64>().ok()?.checked_mul(*factor)?;
+        (scaled % parts == 0).then(|| show_nanos(scaled / parts))
+    };
+    let instead = exact().map_or_else(String::new, |exact| format!(": write `{exact}`"));
+    format!("duration `{text}` is no whole number{instead}")
 }
 
 /// A duration as the language writes it, in the largest unit up to seconds that is exact.

@@ -60,7 +60,7 @@ fn a_cell_in_which_a_property_is_not_judged_is_no_twin() {
     };
     refuse(
         &matrix("fix = { ttl = \"5s\" }"),
-        "nothing repairs `progress`: it breaks, and holds in no cell that differs on one axis only",
+        "`progress` breaks here, and no single other option of the matrix makes it hold",
     );
     accept(&matrix("fix = { ttl = \"5s\", bounds.progress = \"5s\" }").replace(['«', '»'], ""));
 }

@@ -150,12 +150,15 @@ fn an_entry_says_something_and_says_why() {
     refuse(&file("«[expect]»\nfree = []\n"), "`expect` is a list of tables: `[[expect]]`, not a table");
 }
 
-const NO_TWIN: &str = "nothing repairs `effect-order`: it breaks, and holds in no cell that differs on one axis only";
+const NO_TWIN: &str = "`effect-order` breaks here, and no single other option of the matrix makes it hold";
 
 #[test]
 fn what_breaks_has_a_twin_in_which_it_holds_or_a_reason() {
     let error = refuse(&file("[[expect]]\nalways = [«\"effect-order\"»]\n"), NO_TWIN);
-    assert_eq!(error.help.as_deref(), Some("add the twin, or say `because`"));
+    assert_eq!(
+        error.help.as_deref(),
+        Some("show the repair beside it, as another option of one axis, or say why there is none: `because`")
+    );
     refuse(&file("[[expect]]\nbroken = [«\"effect-order\"»]\n"), NO_TWIN);
     refuse(&with("[[expect]]\nalways = [«\"effect-order\"»]"), NO_TWIN);
     accept(&file("[[expect]]\nalways = [\"effect-order\"]\nbecause = \"of this\"\n"));

@@ -17,6 +17,7 @@ mod one_pass;
 mod overrides;
 mod rendering;
 mod resource;
+mod schema;
 mod suggestions;
 mod top;
 mod values;

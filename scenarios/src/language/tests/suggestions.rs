@@ -9,7 +9,9 @@ const FAULT: &str = "[fault.gc]\npause = \"A\"\n";
 fn a_slip_of_the_finger_is_near_and_another_word_is_not() {
     let words = ["pause", "kill", "rate-ppm", "gc"];
     let meant = |word| did_you_mean(word, words);
-    for (word, near) in [("puase", "pause"), ("kil", "kill"), ("rate", "rate-ppm"), ("GC", "gc")] {
+    for (word, near) in
+        [("puase", "pause"), ("kil", "kill"), ("rate", "rate-ppm"), ("GC", "gc"), ("ppm-rate", "rate-ppm")]
+    {
         assert_eq!(meant(word), Some(format!("did you mean `{near}`?")), "{word}");
     }
     for far in ["stall", "cg", "g", ""] {
@@ -89,4 +91,11 @@ fn what_is_misspelt_is_not_missing_too() {
         "request",
     );
     suggest(&file("[fault.f]\npause = \"holder\"\n«wehn» = { point = \"granted\" }\n"), "unknown field `wehn`", "when");
+}
+
+#[test]
+fn what_is_no_toml_at_all_gets_a_few_mistakes_and_not_one_a_line() {
+    let text = "this is\nno scenario\nbut a letter\nof some lines\n".repeat(20);
+    let errors = load("letter.txt", &text, &[]).expect_err("it is no TOML");
+    assert!((1..=3).contains(&errors.errors().len()), "{errors}");
 }

@@ -38,7 +38,12 @@ fn what_is_not_a_duration_is_refused_with_the_reason() {
     for (text, message) in [
         ("15sec", "duration `15sec` has an unknown unit `sec`; units are ns, us, ms, s, min, h"),
         ("15", "duration `15` has no unit; units are ns, us, ms, s, min, h"),
-        ("1.5s", "duration `1.5s` has an unknown unit `.5s`; units are ns, us, ms, s, min, h"),
+        ("1.5s", "duration `1.5s` is no whole number: write `1500ms`"),
+        ("0.1234567891s", "duration `0.1234567891s` is no whole number"),
+        ("1.5", "duration `1.5` is no whole number"),
+        ("2.25h", "duration `2.25h` is no whole number: write `8100s`"),
+        ("1.s", "duration `1.s` is no whole number: write `1s`"),
+        ("1m", "duration `1m` has an unknown unit `m`: a minute is `min`, a millisecond `ms`"),
         ("15 s", "duration `15 s` has an unknown unit ` s`; units are ns, us, ms, s, min, h"),
         ("soon", "`soon` is not a duration: one whole number and one unit, as in \"1500ms\""),
         ("", "`` is not a duration: one whole number and one unit, as in \"1500ms\""),
