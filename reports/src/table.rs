@@ -10,8 +10,8 @@
 //! | `312/1000` | broken in some, and the scenario makes no claim |
 //! | `vacuous ?`, `inconclusive ?` | not broken, but in some seed nothing was tried, or nothing could be decided |
 //!
-//! There are four layouts, from roomy to tight; the roomiest that fits the width is taken. Marks are
-//! coloured, and say the same without colour: whoever prints to something that knows no colours strips
+//! There are four layouts, from roomy to tight; the roomiest that fits the width is taken. Where none does,
+//! cells stand below one another, each with a line for every property: no word is ever broken. Marks are coloured, and say the same without colour: whoever prints to something that knows no colours strips
 //! them (`anstream` does).
 
 use anstyle::{AnsiColor, Style};
@@ -31,7 +31,7 @@ pub fn table(report: &SweepReport, width: usize) -> String {
     let layouts = [Layout::Roomy, Layout::Compact, Layout::Dense, Layout::Tight];
     let (layout, text) = match layouts.into_iter().find(fits) {
         Some(layout) => (layout, grid(report, &columns, layout).trim_fmt()),
-        None => (Layout::Tight, wrapped(report, &columns, width)),
+        None => (Layout::Compact, listed(report, &columns)),
     };
     painted(&format!("{text}\n{}{}\n", summed_up(&columns.rest, width), legend(report, &columns, layout)))
 }
@@ -216,12 +216,19 @@ fn grid(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> Table {
     table
 }
 
-/// The tight table with its fields broken to several lines, for want of room.
-fn wrapped(report: &SweepReport, columns: &Columns<'_>, width: usize) -> String {
-    let mut table = grid(report, columns, Layout::Tight);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
-    table.trim_fmt()
+/// The cells below one another, for want of room.
+fn listed(report: &SweepReport, columns: &Columns<'_>) -> String {
+    let longest = columns.properties.iter().map(|name| name.len()).max().unwrap_or(0);
+    let listed = |cell: &CellReport| {
+        let options = columns.axes.iter().filter_map(|axis| Some(format!("\n{axis} {}", cell.params.get(*axis)?)));
+        let property = |name: &&str| {
+            let property = cell.properties.get(*name)?;
+            Some(format!("\n  {name:longest$}  {}", field(property, cell, Layout::Compact)))
+        };
+        let lines = options.chain(columns.properties.iter().filter_map(property));
+        format!("{}{}\n", cell.lock, lines.collect::<String>())
+    };
+    report.cells.iter().map(listed).collect::<Vec<_>>().join("\n")
 }
 
 fn header(property: &str, layout: Layout) -> String {

@@ -6,7 +6,7 @@
 
 use fencepost::exit::Exit;
 use scenarios::language::load;
-use scenarios::{Cell, Contender, Player, Progress, Tally, catalogue, sweep};
+use scenarios::{Cell, Contender, Played, Player, Progress, Scenario, Tally, catalogue, play};
 
 use super::{Failure, pool};
 use crate::args::VerifyArgs;
@@ -21,13 +21,18 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let (mut same, mut cells) = (true, 0);
     for entry in entries {
         let scenario = load(entry.file, entry.text, &[])?;
-        for cell in &scenario.cells {
-            let (hash, differs) = verify(cell, args)?;
+        let (one, many) = (played(&scenario, 1, args)?, played(&scenario, args.threads, args)?);
+        if one.frontiers != many.frontiers {
+            same = false;
+            remark(format_args!("error: {}: one thread and {} find other frontiers", scenario.name, args.threads));
+        }
+        for (index, tally) in &one.cells {
+            let cell = &scenario.cells[*index];
             cells += 1;
             let options = cell.params.iter().map(|(axis, option)| format!(" {axis}={option}")).collect::<String>();
             let place = format!("{} lock={}{options}", scenario.name, cell.lock.facts().name);
-            print(format_args!("{hash:016x} {place}\n"))?;
-            if let Some(differs) = differs {
+            print(format_args!("{:016x} {place}\n", tally.hash))?;
+            if let Some(differs) = differs(cell, tally, many.cells.get(index), args) {
                 same = false;
                 remark(format_args!("error: {place}: {differs}"));
             }
@@ -39,24 +44,22 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     Ok(if same { Exit::AsExpected } else { Exit::Internal })
 }
 
-/// The hash of a cell's runs, and what differs between its passes.
-fn verify(cell: &Cell, args: &VerifyArgs) -> Result<(u64, Option<String>), Failure> {
+fn played(scenario: &Scenario, threads: u16, args: &VerifyArgs) -> Result<Played, Failure> {
+    let contender = |cell: &Cell| Contender::built_in(&cell.lock);
+    let work = || play(scenario, &scenario.all_cells(), contender, &(0..args.seeds), &Progress::default());
+    Ok(pool(Some(threads))?.install(work))
+}
+
+/// What differs between a cell's passes.
+fn differs(cell: &Cell, one: &Tally, many: Option<&Tally>, args: &VerifyArgs) -> Option<String> {
+    if many != Some(one) {
+        return Some(format!("one thread and {} threads give different results", args.threads));
+    }
     let contender = Contender::built_in(&cell.lock);
-    let on = |threads: u16| -> Result<Tally, Failure> {
-        let play = || sweep(cell, &contender, 0..args.seeds, &Progress::default()).expect("nobody stops it");
-        Ok(pool(Some(threads))?.install(play))
-    };
-    let (one, many) = (on(1)?, on(args.threads)?);
-    if one != many {
-        return Ok((one.hash, Some(format!("one thread and {} threads give different results", args.threads))));
-    }
     let player = Player::new(cell, &contender);
-    for seed in 0..args.seeds.min(RECORDED) {
-        if player.play(seed).hash != player.record(seed).hash {
-            return Ok((one.hash, Some(format!("recording seed {seed} changes it"))));
-        }
-    }
-    Ok((one.hash, None))
+    let mut seeds = 0..args.seeds.min(RECORDED);
+    let seed = seeds.find(|seed| player.play(*seed).hash != player.record(*seed).hash)?;
+    Some(format!("recording seed {seed} changes it"))
 }
 
 /// Recording is slower than playing: some seeds are enough to see that it changes nothing.

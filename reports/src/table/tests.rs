@@ -53,6 +53,22 @@ fn a_table_gives_up_space_before_it_gives_up_how_many_seeds_there_were() {
 }
 
 #[test]
+fn no_word_is_broken_however_narrow_it_is() {
+    for report in [gc_pause(), many_cells()] {
+        for width in 40..160 {
+            let text = plain(&report, width);
+            // In a table, a header takes two lines.
+            for part in ["open", "fence_rw", "belief-", "exclusion", "effect-", "order", "no-lost-", "update"] {
+                assert!(text.contains(part), "{width} columns:\n{text}");
+            }
+        }
+    }
+    let narrow = plain(&gc_pause(), 40);
+    assert!(narrow.starts_with("redis\nresource open\n"), "{narrow}");
+    assert!(narrow.lines().any(|line| line == "  no-lost-update     1000/1000 ✓"), "{narrow}");
+}
+
+#[test]
 fn no_table_is_wider_than_it_may_be() {
     for report in [gc_pause(), many_cells()] {
         for width in 40..160 {
