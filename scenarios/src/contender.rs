@@ -152,3 +152,38 @@ impl fmt::Debug for Contender {
         write!(f, "Contender({})", self.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use sim::{Bounds, Entity, NodeSpec, Sim};
+
+    use super::*;
+    use crate::catalogue;
+    use crate::language::load;
+
+    #[test]
+    fn a_client_s_future_is_small() {
+        // A combinator that is an `async fn` holds its futures twice, and doubles what is around it at each level.
+        const MOST: usize = 3_000;
+        let entry = catalogue::find("gc-pause").expect("it is in the catalogue");
+        let cell = load(entry.file, entry.text, &[]).expect("every file loads").cells.remove(0);
+        let servers = vec![Server::on(host::NodeId::new(0))];
+        let bench = Bench { redis: servers, ttl: cell.ttl, call_timeout: cell.network.call_timeout };
+        let resource = Server::on(host::NodeId::new(0));
+        let make = built_in(&cell.lock, &bench, resource, Rc::new(cell.clients[0].script.clone()));
+        let size = Rc::new(Cell::new(0));
+        let seen = Rc::clone(&size);
+        let program: Program<LabHost> = Box::new(move |host| {
+            let future = make(host);
+            seen.set(size_of_val(&*future));
+            future
+        });
+        let mut sim = Sim::new(0, false);
+        let spec = NodeSpec { name: "client".into(), entity: Entity::WORLD, rate: host::Ppm::ZERO, wall_offset: 0 };
+        sim.client(spec, program);
+        let _ = sim.run(Bounds { horizon: Duration::from_secs(1), events: 1 });
+        assert!((1..MOST).contains(&size.get()), "{} bytes", size.get());
+    }
+}

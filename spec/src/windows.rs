@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use host::{AttemptId, MonoTime, NodeId, SimTime};
 
 use crate::grants::{Claim, ClaimId, Grants, LockId};
-use crate::history::{Authorities, Entry, History, INSTANT, Note};
+use crate::history::{Authorities, Entry, History, INSTANT, LockName, Note};
 
 /// A stretch of true time, its end excluded, that one claim has for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,14 +123,14 @@ struct Walk<'h> {
     /// By claim.
     promises: Vec<Promise>,
     /// Who owns what, by server and key.
-    owners: BTreeMap<(NodeId, &'h str), ClaimId>,
+    owners: BTreeMap<(NodeId, LockName), ClaimId>,
     windows: Vec<Stretch>,
 }
 
 impl<'h> Walk<'h> {
     fn take(&mut self, i: usize, entry: &'h Entry) {
         match &entry.note {
-            Note::Owner { authority, key, .. } => self.owner(*authority, key, self.grants.subject(i), entry.at),
+            Note::Owner { authority, key, .. } => self.owner(*authority, *key, self.grants.subject(i), entry.at),
             Note::Extended { authority, .. } => {
                 if let Some(promise) = self.promise(i) {
                     promise.named.count(*authority);
@@ -165,7 +165,7 @@ impl<'h> Walk<'h> {
         self.grants.subject(entry).map(|claim| &mut self.promises[claim.index()])
     }
 
-    fn owner(&mut self, authority: NodeId, key: &'h str, new: Option<ClaimId>, at: SimTime) {
+    fn owner(&mut self, authority: NodeId, key: LockName, new: Option<ClaimId>, at: SimTime) {
         let slot = (authority, key);
         let old = match new {
             Some(claim) => self.owners.insert(slot, claim),
