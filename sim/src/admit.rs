@@ -90,9 +90,19 @@ impl<D: Domain> Core<D> {
     /// Whether the process, and that part of it, may take an event now; if not, the event waits.
     #[inline]
     fn gate(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) -> Gate {
-        if self.faults.watches_steps {
-            self.watch_step(node, part);
+        // Nearly always nothing is in the way; what may be is kept apart, so that this costs next to nothing.
+        let watched = self.faults.watches_steps;
+        let state = self.node_mut(node);
+        if watched || !state.alive || state.holds_up(part) {
+            return self.guarded_gate(node, part, order, event);
         }
+        state.steps += 1;
+        Gate::Go
+    }
+
+    #[cold]
+    fn guarded_gate(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) -> Gate {
+        self.watch_step(node, part);
         let state = self.node_mut(node);
         if !state.alive {
             Gate::Dead
@@ -106,8 +116,9 @@ impl<D: Domain> Core<D> {
     }
 
     /// Faults may strike before a step that is about to be taken.
+    #[cold]
     fn watch_step(&mut self, node: NodeId, part: Option<Part>) {
-        if self.node(node).alive && !self.node(node).holds_up(part) {
+        if self.faults.watches_steps && self.node(node).alive && !self.node(node).holds_up(part) {
             self.reach_step(node);
         }
     }

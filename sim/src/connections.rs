@@ -196,6 +196,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// Sends from server to client, if the server's end is open.
+    #[inline]
     fn serve(&mut self, conn: ConnId, kind: PacketKind, attempt: Option<AttemptId>, content: Content<D::Message>) {
         let (conn, from) = (conn.index(), Side::Server);
         if self.connections.all[conn].ends[from as usize].open {

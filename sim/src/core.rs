@@ -187,6 +187,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// Folds an event into the trace hash, and records it if the run is recorded.
+    #[inline]
     pub(crate) fn trace(
         &mut self,
         node: NodeId,
@@ -197,7 +198,7 @@ impl<D: Domain> Core<D> {
     ) {
         self.fold(node, kind, digest, &about);
         if self.records.is_some() {
-            self.record(node, kind, digest, about, text());
+            self.record(node, kind, digest, about, text);
         }
     }
 
@@ -212,7 +213,8 @@ impl<D: Domain> Core<D> {
 
     /// Records an event of a recorded run.
     #[cold]
-    pub(crate) fn record(&mut self, node: NodeId, kind: RecordKind, digest: u64, about: About, text: String) {
+    fn record(&mut self, node: NodeId, kind: RecordKind, digest: u64, about: About, text: impl FnOnce() -> String) {
+        let text = text();
         let clock = self.nodes[node.index()].clock();
         let (at, mono, wall) = (self.now, clock.mono_at(self.now), clock.wall_at(self.now));
         let About { peer, message, attempt, fault } = about;
@@ -236,10 +238,15 @@ impl<D: Domain> Core<D> {
     /// Whether that life of the process may have an effect. If not, the try is counted.
     pub(crate) fn may_act(&mut self, node: NodeId, life: u32) -> bool {
         let acts = self.is_life(node, life);
-        if !acts && !self.over {
-            self.ignored_dead_effects += 1;
+        if !acts {
+            self.ignore_dead_effect();
         }
         acts
+    }
+
+    #[cold]
+    fn ignore_dead_effect(&mut self) {
+        self.ignored_dead_effects += u32::from(!self.over);
     }
 
     /// Whether that life of the process is the one that lives now.

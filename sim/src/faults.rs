@@ -321,6 +321,7 @@ impl<D: Domain> Core<D> {
 
     /// Something could not be handed to a process that stands still or is dead: the strikes in force that
     /// keep it so have met it.
+    #[cold]
     pub(crate) fn count_met(&mut self, node: NodeId) {
         let Faults { strikes, plan, .. } = &mut self.faults;
         for strike in strikes {

@@ -50,6 +50,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// The event waits: for the machine, the process, or the part of it to which it belongs.
+    #[cold]
     pub(crate) fn hold(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) {
         self.count_met(node);
         self.node_mut(node).waiting.push(HeldUp { part, order, event });

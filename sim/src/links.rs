@@ -93,12 +93,14 @@ impl<D: Domain> Core<D> {
     }
 
     /// The machine itself answers, at once and behind what it has sent.
+    #[cold]
     pub(crate) fn send_from_machine(&mut self, conn: usize, from: Side, kind: PacketKind) {
         let id = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None);
         self.transmit(id);
     }
 
     /// Gives a packet its number, its digest and its latency, and a place of its own.
+    #[inline]
     fn prepare(&mut self, sending: Sending<D::Message>, part: Option<Part>) -> PacketId {
         let Sending { conn, from, kind, attempt, content } = sending;
         let ends = &self.connections.all[conn].ends;
@@ -155,16 +157,22 @@ impl<D: Domain> Core<D> {
     }
 
     /// What happened to a packet: at its receiver if it arrived, else at its sender.
+    #[inline]
     pub(crate) fn trace_packet(&mut self, id: PacketId, kind: RecordKind) {
         let Header { sender, receiver, attempt, number, digest, .. } = *self.packets.header(id);
         let (node, peer) = if kind == RecordKind::Arrive { (receiver, sender) } else { (sender, receiver) };
         let about = About { peer: Some(peer), message: Some(number), attempt, fault: None };
-        self.fold(node, kind, digest, &about);
         if self.records.is_some() {
-            let bare = || self.packets.header(id).kind.name().to_owned();
-            let text = self.packets.message(id).map_or_else(bare, D::describe_message);
-            self.record(node, kind, digest, about, text);
+            return self.record_packet(id, node, kind, digest, about);
         }
+        self.fold(node, kind, digest, &about);
+    }
+
+    #[cold]
+    fn record_packet(&mut self, id: PacketId, node: NodeId, kind: RecordKind, digest: u64, about: About) {
+        let bare = || self.packets.header(id).kind.name().to_owned();
+        let text = self.packets.message(id).map_or_else(bare, D::describe_message);
+        self.trace(node, kind, digest, about, || text);
     }
 
     fn link_stream(&mut self, from: NodeId, to: NodeId) -> &mut Stream {
@@ -177,6 +185,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// By how much the faults in force slow this link down, and counts that they did.
+    #[cold]
     pub(crate) fn slowness(&mut self, from: NodeId, to: NodeId) -> Duration {
         let mut total = Duration::ZERO;
         for i in 0..self.links.slows.len() {

@@ -17,6 +17,7 @@ pub(crate) struct Matching {
 
 impl<D: Domain> Core<D> {
     /// A packet leaves: message faults may lose or delay it. Whether it may go on.
+    #[cold]
     pub(crate) fn meet_message_faults(&mut self, id: PacketId) -> bool {
         for i in 0..self.faults.matching.len() {
             let strike = self.faults.matching[i].strike;

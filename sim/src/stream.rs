@@ -65,6 +65,7 @@ pub struct Stream {
 impl Stream {
     /// The stream of a run's seed for that purpose, between (or of) these entities.
     #[must_use]
+    #[cold]
     pub fn new(seed: u64, purpose: StreamPurpose, one: Entity, other: Entity) -> Self {
         let mut key = [0; 32];
         for (bytes, word) in key.chunks_exact_mut(8).zip([seed, purpose as u64, one.0, other.0]) {
@@ -77,12 +78,17 @@ impl Stream {
     #[inline]
     pub fn word(&mut self) -> u64 {
         if self.drawn == BLOCK {
-            self.generator.generate(&mut self.block);
-            self.drawn = 0;
+            self.refill();
         }
         let [low, high] = [self.block[self.drawn], self.block[self.drawn + 1]];
         self.drawn += 2;
         u64::from(high) << 32 | u64::from(low)
+    }
+
+    #[cold]
+    fn refill(&mut self) {
+        self.generator.generate(&mut self.block);
+        self.drawn = 0;
     }
 
     /// One draw of a span.

@@ -89,6 +89,7 @@ impl Timers {
 
 impl<D: Domain> Core<D> {
     /// Sets a timer; never before now.
+    #[inline]
     pub(crate) fn arm(&mut self, node: NodeId, purpose: TimerPurpose, deadline: Deadline) -> usize {
         let serial = self.timers.next_serial;
         self.timers.next_serial += 1;
@@ -152,6 +153,7 @@ impl<D: Domain> Core<D> {
         }
     }
 
+    #[inline]
     fn enqueue(&mut self, key: TimerKey, node: NodeId, deadline: Deadline) -> TimerState {
         match self.due(node, deadline) {
             Some(at) => TimerState::Queued(self.queue.push(at, Event::Timer(key))),
@@ -160,6 +162,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// When a timer is due as its clock runs now; never before now.
+    #[inline]
     fn due(&self, node: NodeId, deadline: Deadline) -> Option<SimTime> {
         self.node(node).clock().when(deadline).map(|at| at.max(self.now))
     }

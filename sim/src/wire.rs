@@ -97,6 +97,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A packet meets a cut: it is held, or lost and the direction with it.
+    #[cold]
     pub(crate) fn meet_cut(&mut self, id: PacketId, cut: Cut) {
         self.faults.strikes[cut.strike].met += 1;
         if cut.held == Held::Linger && self.packets.header(id).kind != PacketKind::Connect {
@@ -153,6 +154,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// The packet never arrives.
+    #[cold]
     pub(crate) fn lose(&mut self, id: PacketId) {
         self.trace_packet(id, RecordKind::Lost);
         let Header { conn, from: side, place, .. } = *self.packets.take(id).0;
