@@ -157,6 +157,10 @@ pub struct Client {
     pub name: String,
     /// What it does.
     pub script: Script,
+    /// Its lock: the cell's, or its own on the same servers.
+    pub lock: Lock,
+    /// The length of its lease. `None`: no expiry.
+    pub ttl: Option<Duration>,
 }
 
 /// A node, or a role that is resolved when the fault fires.

@@ -36,8 +36,8 @@ pub struct Bench {
 #[derive(Clone)]
 pub struct Contender {
     name: String,
-    lease_clock: Clock,
-    make: Arc<MakeClients>,
+    /// `None`: each client has the lock that the scenario says.
+    own: Option<Arc<MakeClients>>,
     check: Option<OwnCheck>,
 }
 
@@ -56,12 +56,10 @@ impl Check for OwnCheck {
 type MakeClients = dyn Fn(&Bench, Server<Op>, Rc<Script>) -> Program<LabHost> + Send + Sync;
 
 impl Contender {
-    /// One of the locks that scenario files name.
+    /// The locks that the scenario itself says, `lock` for most or all of its clients.
     #[must_use]
     pub fn built_in(lock: &Lock) -> Self {
-        let (name, lease_clock, lock) = (lock.facts().name.to_owned(), lock.lease_clock(), lock.clone());
-        let make = move |bench: &Bench, resource, script| built_in(&lock, bench, resource, script);
-        Self { name, lease_clock, make: Arc::new(make), check: None }
+        Self { name: lock.facts().name.to_owned(), own: None, check: None }
     }
 
     /// A user's own lock, which counts its leases on the monotonic clock. `make` is called for each process, so
@@ -76,7 +74,7 @@ impl Contender {
             let make = Arc::clone(&make);
             program(bench, Clock::Monotonic, resource, script, move |bench| make(bench))
         };
-        Self { name: name.to_owned(), lease_clock: Clock::Monotonic, make: Arc::new(clients), check: None }
+        Self { name: name.to_owned(), own: Some(Arc::new(clients)), check: None }
     }
 
     /// The same, against a resource that decides by `check` instead of what the scenario says.
@@ -89,9 +87,9 @@ impl Contender {
         self.check.clone()
     }
 
-    /// The clock on which its clients count their leases.
-    pub(crate) const fn lease_clock(&self) -> Clock {
-        self.lease_clock
+    /// The clock on which a client counts its lease for which the scenario says that lock.
+    pub(crate) const fn lease_clock(&self, lock: &Lock) -> Clock {
+        if self.own.is_some() { Clock::Monotonic } else { lock.lease_clock() }
     }
 
     /// Its name in reports.
@@ -100,9 +98,18 @@ impl Contender {
         &self.name
     }
 
-    /// The program of a client that uses it.
-    pub(crate) fn client(&self, bench: &Bench, resource: Server<Op>, script: Rc<Script>) -> Program<LabHost> {
-        (self.make)(bench, resource, script)
+    /// The program of a client for which the scenario says that lock.
+    pub(crate) fn client(
+        &self,
+        lock: &Lock,
+        bench: &Bench,
+        resource: Server<Op>,
+        script: Rc<Script>,
+    ) -> Program<LabHost> {
+        match &self.own {
+            Some(own) => own(bench, resource, script),
+            None => built_in(lock, bench, resource, script),
+        }
     }
 }
 

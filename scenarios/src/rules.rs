@@ -2,10 +2,11 @@
 
 use host::{Duration, Ppm};
 use models::guard::Guard;
+use models::lock::Lock;
 use models::script::Step;
 use spec::{Assumption, Property, Rules};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Client};
 use crate::contender::Contender;
 use crate::fencing::{keeps_order, keeps_updates};
 use crate::world::Nodes;
@@ -20,11 +21,11 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         quorum: 1,
         policies,
         needs: Property::ALL.iter().map(needs).collect(),
-        ttl: cell.ttl.and_then(|_| leases(cell).max()),
+        ttl: cell.clients.iter().filter(|client| client.ttl.is_some()).flat_map(leases).max(),
         // The longest lease has the least allowance in proportion.
-        rate_allowance: leases(cell).map(|ttl| cell.lock.rate_allowance(ttl)).min().unwrap_or(Ppm::ZERO),
+        rate_allowance: cell.clients.iter().filter_map(rate_allowance).min().unwrap_or(Ppm::ZERO),
         authorities: nodes.all_servers().collect(),
-        renews: cell.lock.renews_every(),
+        renews: renews_every(cell),
         bounds: cell.bounds,
         resource_checks_tokens: checks_tokens(cell),
     }
@@ -32,11 +33,11 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
 
 /// What a property rests on in this cell: for some, the resource's check has a part in it.
 fn needs(cell: &Cell, property: Property, is_own: bool) -> Vec<Assumption> {
-    let of_lock = |property| cell.lock.needs(property).to_vec();
+    let of_lock = |property| of_locks(cell, |lock| lock.needs(property));
     match (property, cell.resource.guard) {
         (_, _) if is_own => of_lock(property),
-        (Property::EffectOrder, _) if keeps_order(cell) => cell.lock.needs_behind_fence(property).to_vec(),
-        (Property::NoLostUpdate, _) if keeps_updates(cell) => cell.lock.needs_behind_fence(property).to_vec(),
+        (Property::EffectOrder, _) if keeps_order(cell) => of_locks(cell, |lock| lock.needs_behind_fence(property)),
+        (Property::NoLostUpdate, _) if keeps_updates(cell) => of_locks(cell, |lock| lock.needs_behind_fence(property)),
         // It refuses what no token can help: it does not do what the lock is promised of a check.
         (Property::RightfulAccepted, Guard::FenceLe) => {
             of_lock(property).into_iter().chain([Assumption::ResourceChecksTokens]).collect()
@@ -59,13 +60,35 @@ fn checks_tokens(cell: &Cell) -> bool {
     keeps_order(cell) && cell.resource.guard != Guard::FenceLe
 }
 
-/// Every length of a lease that a lock server may be given.
-fn leases(cell: &Cell) -> impl Iterator<Item = Duration> {
-    let extended = steps(cell).filter_map(|step| match step {
+/// What any client's lock rests on: a promise among clients is kept by all of them.
+fn of_locks(cell: &Cell, needs: impl Fn(&Lock) -> &'static [Assumption]) -> Vec<Assumption> {
+    let mut all = Vec::new();
+    for need in cell.clients.iter().flat_map(|client| needs(&client.lock)) {
+        if !all.contains(need) {
+            all.push(*need);
+        }
+    }
+    all
+}
+
+/// How often the lock extends its lease by itself. What is not so for every client is not said of the lock.
+fn renews_every(cell: &Cell) -> Option<Duration> {
+    let mut every = cell.clients.iter().map(|client| client.lock.renews_every());
+    let first = every.next().flatten();
+    first.filter(|_| every.all(|other| other == first))
+}
+
+fn rate_allowance(client: &Client) -> Option<Ppm> {
+    leases(client).map(|ttl| client.lock.rate_allowance(ttl)).min()
+}
+
+/// Every length of a lease that a lock server may be given by that client.
+fn leases(client: &Client) -> impl Iterator<Item = Duration> {
+    let extended = client.script.all_steps().filter_map(|step| match step {
         Step::Extend { by, .. } => *by,
         _ => None,
     });
-    cell.ttl.into_iter().chain(extended)
+    client.ttl.into_iter().chain(extended)
 }
 
 /// Every step of every client, those that are repeated too.
@@ -98,6 +121,18 @@ mod tests {
         let repeated = "{ repeat = { times = 2, do = [{ extend = { by = \"30s\" } }, { extend = { by = \"1s\" } }] } }";
         let rules = of(&client(repeated));
         assert_eq!((rules.ttl, rules.rate_allowance.get()), (Some(Duration::from_secs(30)), 10_169));
+    }
+
+    #[test]
+    fn clients_of_their_own_kind_are_counted_in() {
+        let of_both = |own: &str| of(&format!("ttl = \"10s\"\n[client.A]\n[client.B]\n{own}\n"));
+        let longer = of_both("ttl = \"30s\"");
+        assert_eq!((longer.ttl, longer.rate_allowance.get()), (Some(Duration::from_secs(30)), 10_169));
+        assert_eq!(of_both("ttl = \"none\"").ttl, Some(Duration::from_secs(10)));
+        let every = |rules: Rules| rules.renews;
+        assert_eq!(every(of_both("lock.redis.renew = { every = \"3s\" }")), None, "not so for A");
+        let both = "lock.redis.renew = { every = \"3s\" }\n[client.A.lock.redis]\nrenew = { every = \"3s\" }";
+        assert_eq!(every(of(&format!("[client.B]\n{both}\n"))), Some(Duration::from_secs(3)));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use host::{Clock, Duration, NodeId, Server, Span};
+use models::lock::Lock;
 use models::resource::{Op, Resource};
 use models::script::Script;
 use models::{Locks, Nudge, redis};
@@ -28,8 +29,8 @@ pub(crate) struct World<'c> {
     cell: &'c Cell,
     contender: &'c Contender,
     nodes: Nodes,
-    bench: Bench,
-    scripts: Vec<Rc<Script>>,
+    /// Of each client.
+    seats: Vec<Seat<'c>>,
     specs: Vec<NodeSpec>,
     links: Vec<(NodeId, NodeId, Span)>,
     faults: Vec<Planned<'c>>,
@@ -42,6 +43,13 @@ pub(crate) struct World<'c> {
 enum Planned<'c> {
     Placed(Fault),
     Drawn(&'c cell::Fault),
+}
+
+/// What a client is made from.
+struct Seat<'c> {
+    lock: &'c Lock,
+    bench: Bench,
+    script: Rc<Script>,
 }
 
 /// The nodes of a world, by role.
@@ -103,30 +111,35 @@ impl Nodes {
 impl<'c> World<'c> {
     pub(crate) fn of(cell: &'c Cell, contender: &'c Contender) -> Self {
         let nodes = Nodes::of(cell);
-        let bench = Bench {
+        let bench = |client: &cell::Client| Bench {
             redis: nodes.all_servers().map(Server::on).collect(),
-            ttl: cell.ttl,
+            ttl: client.ttl,
             call_timeout: cell.network.call_timeout,
+        };
+        let seat = |client: &'c cell::Client| Seat {
+            lock: &client.lock,
+            bench: bench(client),
+            script: Rc::new(client.script.clone()),
         };
         let lowering = Lowering { nodes: &nodes };
         Self {
             cell,
             contender,
-            scripts: cell.clients.iter().map(|client| Rc::new(client.script.clone())).collect(),
+            seats: cell.clients.iter().map(seat).collect(),
             specs: (0..nodes.names.len()).map(|index| spec(cell, &nodes, id(index))).collect(),
             links: links(cell, &nodes),
             faults: cell.faults.iter().map(|fault| lowering.planned(fault)).collect(),
             cues: lowering.cues(cell),
             rules: rules(cell, contender, &nodes),
             nodes,
-            bench,
             built: RefCell::new(None),
         }
     }
 
     /// The clock on which a node counts leases.
     pub(crate) fn lease_clock(&self, node: NodeId) -> Clock {
-        if self.nodes.is_client(node) { self.contender.lease_clock() } else { Clock::Monotonic }
+        let seat = node.index().checked_sub(self.nodes.servers + 1).and_then(|client| self.seats.get(client));
+        seat.map_or(Clock::Monotonic, |seat| self.contender.lease_clock(seat.lock))
     }
 
     pub(crate) const fn nodes(&self) -> &Nodes {
@@ -148,14 +161,15 @@ impl<'c> World<'c> {
 
     fn build(&self, seed: u64, recording: bool, more: &[Fault]) -> Sim<Locks> {
         let mut sim = Sim::new(seed, recording);
-        let client = |script| self.contender.client(&self.bench, self.resource(), script);
+        let client =
+            |seat: &Seat<'_>| self.contender.client(seat.lock, &seat.bench, self.resource(), Rc::clone(&seat.script));
         self.build_on(&mut sim, seed, more, client);
         sim
     }
 
-    /// The same on whichever kernel, its clients using the cell's own lock.
+    /// The same on whichever kernel, its clients using the cell's own locks.
     pub(crate) fn build_anywhere<K: Kernel>(&self, kernel: &mut K, seed: u64) {
-        let client = |script| built_in(&self.cell.lock, &self.bench, self.resource(), script);
+        let client = |seat: &Seat<'_>| built_in(seat.lock, &seat.bench, self.resource(), Rc::clone(&seat.script));
         self.build_on(kernel, seed, &[], client);
     }
 
@@ -164,7 +178,7 @@ impl<'c> World<'c> {
         kernel: &mut K,
         seed: u64,
         more: &[Fault],
-        client: impl Fn(Rc<Script>) -> Program<K::Host>,
+        client: impl Fn(&Seat<'_>) -> Program<K::Host>,
     ) {
         let mut specs = self.specs.iter().cloned();
         let ttl_clock = self.cell.service.ttl_clock;
@@ -179,8 +193,8 @@ impl<'c> World<'c> {
             };
             kernel.awaited_service(spec, resource);
         }
-        for (spec, script) in specs.zip(&self.scripts) {
-            kernel.client(spec, client(Rc::clone(script)));
+        for (spec, seat) in specs.zip(&self.seats) {
+            kernel.client(spec, client(seat));
         }
         for (from, to, latency) in &self.links {
             kernel.latency(*from, *to, *latency);

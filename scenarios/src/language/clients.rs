@@ -13,6 +13,7 @@ use models::script::{Growth, Retry, Rounds, Script, Step};
 use spec::Policy;
 
 use super::error::Sink;
+use super::lock::{laid_over, lock, ttl};
 use super::nodes::Names;
 use super::reader::{Fields, choice, table, wrong_type};
 use super::steps::{Cues, Wanted, default_steps, steps};
@@ -32,6 +33,9 @@ pub(super) struct Around<'w> {
     pub(super) call_timeout: Duration,
     pub(super) resource: Option<&'w Resource>,
     pub(super) lock: Option<&'w Lock>,
+    /// The file's `lock`, as it is written.
+    pub(super) lock_node: Option<&'w Node>,
+    pub(super) ttl: Option<Option<Duration>>,
 }
 
 /// The clients of one table, all alike.
@@ -40,6 +44,17 @@ pub(super) struct Group {
     /// `None`: it could not be read.
     pub(super) script: Option<Script>,
     pub(super) uses: Uses,
+    /// `None`: it could not be read.
+    pub(super) lock: Option<Lock>,
+    /// `None`: it could not be read.
+    pub(super) ttl: Option<Option<Duration>>,
+}
+
+impl Group {
+    /// Each client's lock.
+    pub(super) fn locks(&self) -> impl Iterator<Item = (String, Lock)> {
+        self.names.iter().cloned().zip(self.lock.iter().cycle().cloned())
+    }
 }
 
 /// Reads all client tables of a file, and adds their clients to the cell's nodes.
@@ -104,7 +119,9 @@ fn read<'t>(
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> (bool, Group) {
-    let supported = fields.not_yet(&["ttl", "lock", "servers"]);
+    let supported = fields.not_yet(&["servers"]);
+    let (own_lock, ttl) = own_lock(fields, around);
+    let around = Around { lock: own_lock.as_ref(), ttl, ..around };
     let off = fields.or("off", false, truth);
     let count = fields
         .maybe("count", |sink, node| integer(sink, node, "`count` is a whole number of clients", 1, MOST_CLIENTS));
@@ -126,7 +143,29 @@ fn read<'t>(
         }
         _ => None,
     };
-    (off.unwrap_or(false), Group { names: own, script, uses })
+    (off.unwrap_or(false), Group { names: own, script, uses, lock: own_lock, ttl })
+}
+
+/// Reads `lock` and `ttl`, laid over the file's for this client only.
+fn own_lock(fields: &mut Fields<'_>, around: Around<'_>) -> (Option<Lock>, Option<Option<Duration>>) {
+    let (sink, own) = (fields.sink, fields.get("lock"));
+    let ttl = fields.maybe("ttl", ttl).and_then(|own| own.map_or(around.ttl, Some));
+    let (Some(file), Some(file_node)) = (around.lock, around.lock_node) else { return (None, ttl) };
+    if own.is_none() && ttl == around.ttl {
+        return (Some(file.clone()), ttl);
+    }
+    let guard = around.resource.map(|resource| resource.guard);
+    let node = own.map_or_else(|| file_node.clone(), |own| laid_over(file_node, &own.node));
+    let lock = lock(sink, &node, guard, ttl);
+    let (site, servers) = (own.map_or(fields.site, |own| own.site), file.facts().server_prefix);
+    let lock = lock.filter(|lock| {
+        let fits = lock.facts().server_prefix == servers;
+        if !fits {
+            sink.error(site, "the servers of this client's lock are not those of the file's");
+        }
+        fits
+    });
+    (lock, ttl)
 }
 
 /// Reads `do`, or the `do` of each `thread`, in the order of their names.

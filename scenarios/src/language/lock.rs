@@ -11,8 +11,9 @@ use models::lock::switch::Choice;
 use models::lock::{LOCKS, Lock, RedisLock, RedissonLock, Renew, Take, TokenSource};
 
 use super::error::Sink;
+use super::merge::lay;
 use super::reader::{Fields, choice, table, word};
-use super::tree::{Node, Site};
+use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::positive;
 
 /// Locks of the language that nobody has modelled yet.
@@ -30,6 +31,21 @@ pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
         return None;
     }
     Some(Some(ttl))
+}
+
+/// A client's own `lock`, laid over the file's: switch by switch if it is the same lock, else as it stands.
+pub(super) fn laid_over(file: &Node, own: &Node) -> Node {
+    let name = |node: &Node| match &node.value {
+        Value::Table(table) => table.keys().next().map(str::to_owned),
+        _ => node.as_text().map(str::to_owned),
+    };
+    if name(file) != name(own) {
+        return own.clone();
+    }
+    let entry = |node: &Node| Entry { key: "lock".to_owned(), site: node.site, node: node.clone() };
+    let mut laid = Table { entries: vec![entry(file)] };
+    lay(&mut laid, &Table { entries: vec![entry(own)] });
+    laid.get("lock").map_or_else(|| own.clone(), |entry| entry.node.clone())
 }
 
 /// Reads `lock`. `guard` is the resource's, `ttl` the file's; an unreadable one is `None`.

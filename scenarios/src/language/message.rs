@@ -92,7 +92,7 @@ fn operation(sink: &Sink, direction: Direction, entry: &Entry, world: &World) ->
 
 /// Whether one of these clients ever sends such a request.
 fn sent(sink: &Sink, entry: &Entry, operation: Operation, of: &[NodeRef], world: &World) -> Option<()> {
-    if of.iter().any(|client| world.uses(client).sends(operation, world.lock.as_ref())) || of.is_empty() {
+    if of.iter().any(|client| world.uses(client).sends(operation, world.lock_of(client))) || of.is_empty() {
         return Some(());
     }
     sink.error(entry.node.site, format!("this can never apply: no such client ever sends `{}`", operation.0));

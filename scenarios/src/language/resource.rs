@@ -106,7 +106,8 @@ pub(super) fn check_tokens(fields: &mut Fields<'_>, lock: &Lock, resource: &Reso
     let draws = |group: &Group| {
         group.script.as_ref().is_none_or(|script| script.threads.iter().all(|steps| draws_first(steps)))
     };
-    if lock.facts().has_token || !resource.guard.orders_tokens() || groups.iter().all(draws) {
+    let has_token = |group: &Group| group.lock.as_ref().unwrap_or(lock).facts().has_token;
+    if !resource.guard.orders_tokens() || groups.iter().all(|group| has_token(group) || draws(group)) {
         return Some(());
     }
     let lock = fields.get("lock")?;

@@ -71,7 +71,8 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts));
         let mut moments = Cues::default();
         let call_timeout = network.as_ref().map_or(CALL_TIMEOUT, |network| network.call_timeout);
-        let around = Around { call_timeout, resource: resource.as_ref(), lock: lock.as_ref() };
+        let lock_node = fields.get("lock").map(|entry| &entry.node);
+        let around = Around { call_timeout, resource: resource.as_ref(), lock: lock.as_ref(), lock_node, ttl };
         let groups = clients(fields, around, &mut names, &mut moments);
         let act =
             resource.as_ref().and_then(|resource| check_act(fields, resource, groups.iter().map(|group| group.uses)));
@@ -81,7 +82,10 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
             .and_then(|(lock, resource)| check_tokens(fields, lock, resource, &groups));
         let uses = groups.iter().flat_map(|group| group.names.iter().map(|name| (name.clone(), group.uses))).collect();
         let locks = locks(&groups);
-        let world = World { horizon, ttl, lock, service, resource, names, locks, uses };
+        let client_locks = groups.iter().flat_map(Group::locks).collect();
+        // What expires for one client expires on the servers, and the longest lease counts.
+        let longest = groups.iter().filter_map(|group| group.ttl).max().or(ttl);
+        let world = World { horizon, ttl: longest, lock, service, resource, names, locks, uses, client_locks };
         let nodes = node_settings(fields, &world);
         let cues = cues(sink, &world, &moments);
         let mut faults = faults(fields, &world);
@@ -228,5 +232,7 @@ fn one_node_setting(sink: &Sink, entry: &Entry, world: &World) -> Option<(Vec<No
 
 fn members(group: Group) -> Option<Vec<Client>> {
     let script = group.script?;
-    Some(group.names.into_iter().map(|name| Client { name, script: script.clone() }).collect())
+    let (lock, ttl) = (group.lock?, group.ttl?);
+    let client = |name| Client { name, script: script.clone(), lock: lock.clone(), ttl };
+    Some(group.names.into_iter().map(client).collect())
 }

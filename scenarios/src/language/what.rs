@@ -127,7 +127,7 @@ fn stall(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> 
 
 /// The part of that name, if the node's process has it.
 fn part_of(sink: &Sink, site: Site, node: &NodeRef, name: &str, world: &World) -> Option<Part> {
-    let renews = world.lock.as_ref().is_none_or(Lock::renews);
+    let renews = world.lock_of(node).is_none_or(Lock::renews);
     let parts: &[Part] = match world.names.kind(node) {
         NodeKind::Client if renews => &[Part::WORKER, Part::RENEWAL],
         NodeKind::Client => &[Part::WORKER],
@@ -189,10 +189,10 @@ fn applies(sink: &Sink, site: Site, nodes: &[NodeRef], idle: impl Fn(&NodeRef) -
 /// Why nothing on this node is counted on the wall clock, if nothing is.
 pub(super) fn step_is_idle(node: &NodeRef, world: &World) -> Option<&'static str> {
     match world.names.kind(node) {
-        NodeKind::Client if world.lock.as_ref().is_none_or(|lock| lock.lease_clock() == Clock::Wall) => {
+        NodeKind::Client if world.lock_of(node).is_none_or(|lock| lock.lease_clock() == Clock::Wall) => {
             timing_is_idle(node, world)
         }
-        NodeKind::Client if world.lock.as_ref().is_some_and(|lock| lock.lease_clock() == Clock::Boottime) => {
+        NodeKind::Client if world.lock_of(node).is_some_and(|lock| lock.lease_clock() == Clock::Boottime) => {
             Some("a client counts its lease on its boot-time clock, which never steps")
         }
         NodeKind::Client => Some("a client counts its lease on its monotonic clock, which never steps"),

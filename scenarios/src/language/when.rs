@@ -35,6 +35,8 @@ pub(super) struct World {
     pub(super) locks: Vec<LockName>,
     /// What each client's script can do.
     pub(super) uses: Vec<(String, Uses)>,
+    /// The lock of each client.
+    pub(super) client_locks: Vec<(String, Lock)>,
 }
 
 impl World {
@@ -44,6 +46,31 @@ impl World {
             NodeRef::Holder | NodeRef::Any(_) => self.uses_of_all(),
             NodeRef::Named(name) => {
                 self.uses.iter().find(|(client, _)| client == name).map_or(Uses::ANYTHING, |(_, uses)| *uses)
+            }
+        }
+    }
+
+    /// The lock of that client; of a role, the file's.
+    pub(super) fn lock_of(&self, node: &NodeRef) -> Option<&Lock> {
+        let own = match node {
+            NodeRef::Named(name) => self.client_locks.iter().find(|(client, _)| client == name),
+            NodeRef::Holder | NodeRef::Any(_) => None,
+        };
+        own.map(|(_, lock)| lock).or(self.lock.as_ref())
+    }
+
+    /// Whether that client may come to that point; `None`: whether any may.
+    fn reaches(&self, client: Option<&str>, point: Point) -> bool {
+        let resource = self.resource.as_ref();
+        let reaches = |name: &str| {
+            let node = NodeRef::Named(name.to_owned());
+            self.uses(&node).reaches(point, self.lock_of(&node), resource)
+        };
+        match client {
+            Some(name) => reaches(name),
+            None => {
+                self.uses_of_all().reaches(point, self.lock.as_ref(), resource)
+                    || self.client_locks.iter().any(|(name, _)| reaches(name))
             }
         }
     }
@@ -235,8 +262,7 @@ fn point(sink: &Sink, node: &Node, world: &World) -> Option<Point> {
 }
 
 fn reached(sink: &Sink, site: Site, client: Option<&str>, point: Point, world: &World) -> Option<()> {
-    let uses = client.map_or_else(|| world.uses_of_all(), |name| world.uses(&NodeRef::Named(name.to_owned())));
-    if uses.reaches(point, world.lock.as_ref(), world.resource.as_ref()) {
+    if world.reaches(client, point) {
         return Some(());
     }
     let who = client.map_or_else(|| "no client".to_owned(), |name| format!("client `{name}` never"));

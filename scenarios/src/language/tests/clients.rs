@@ -1,6 +1,7 @@
 //! Clients and their scripts.
 
 use host::{Cue, Duration, Span};
+use models::lock::{Lock, ReleaseBy};
 use models::script::{Compare, GivingBack, Growth, OnError, Reaping, Retry, Rounds, Script, Step, Use, Working};
 use spec::Policy;
 
@@ -189,6 +190,38 @@ fn a_janitor_says_which_lock_it_takes_away_and_what_it_compares() {
 }
 
 #[test]
+fn a_client_may_have_a_lock_and_a_lease_of_its_own() {
+    let text = format!(
+        "{HEAD}lock.redis = {{ token = \"incr-in-script\", release = \"unchecked\" }}\n\
+         [client.A]\nttl = \"3s\"\n[client.B]\nlock.redis.release = \"checked\"\n[client.C]\nlock = \"redisson\"\n"
+    );
+    let cell = cell(&text);
+    let [a, b, c] = cell.clients.as_slice() else { panic!("three clients") };
+    assert_eq!((a.ttl, b.ttl), (Some(Duration::from_secs(3)), Some(Duration::from_secs(10))));
+    assert_eq!(a.lock, cell.lock);
+    let (Lock::Redis(of_a), Lock::Redis(of_b)) = (&a.lock, &b.lock) else { panic!("{:?}", b.lock) };
+    assert_eq!((of_a.token, of_a.release), (of_b.token, ReleaseBy::Unchecked), "the file's switches stay");
+    assert_eq!(of_b.release, ReleaseBy::Checked);
+    assert!(matches!(c.lock, Lock::Redisson(_)));
+    refuse(&client("lock.redis.«relase» = \"checked\""), "unknown field `relase`");
+    refuse(&client("ttl = «\"0s\"»"), "a duration of zero does nothing here");
+    refuse(&client("«lock» = \"none\""), "the servers of this client's lock are not those of the file's");
+}
+
+#[test]
+fn what_a_client_does_depends_on_its_own_lock() {
+    let own = "[client.C]\nlock.redis.renew = { every = \"1s\" }\n";
+    let at = |client: &str| {
+        format!("{own}[fault.f]\nkill = \"A\"\nwhen = {{ client = \"{client}\", point = «\"renewing\"» }}\n")
+    };
+    accept(&file(&at("C")).replace(['«', '»'], ""));
+    refuse(&file(&at("B")), "client `B` never reaches the point `renewing` in this cell");
+    accept(&file(&format!("{own}[fault.f]\nstall = \"C/renewal\"\n")));
+    accept(&file(&format!("{own}[fault.f]\nkill = \"A\"\nwhen = {{ point = \"renewing\" }}\n")));
+    accept(&file(&format!("{own}[fault.f]\ndrop = {{ request = \"renew\", of = \"C\" }}\n")));
+}
+
+#[test]
 fn arrivals_are_rounds() {
     let cell = cell(&client("arrivals = { every = \"50ms\", until = \"10s\" }"));
     let every = Span::Fixed(Duration::from_millis(50));
@@ -204,9 +237,7 @@ fn arrivals_are_rounds() {
 
 #[test]
 fn what_no_client_can_be_yet_is_refused() {
-    for key in ["ttl", "lock", "servers"] {
-        refuse(&client(&format!("«{key}» = \"1s\"")), &format!("`{key}` is not supported yet"));
-    }
+    refuse(&client("«servers» = [\"redis-1\"]"), "`servers` is not supported yet");
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn every_key_of_a_client_is_read() {
         ),
         &[
             "0 lies outside 1 to 50",
-            "unknown field `polcy`, expected one of `off`, `count`, `policy`, `rounds`, `arrivals`, `retry`, `do`, `thread`",
+            "unknown field `polcy`",
             "`rounds` is a whole number or \"forever\", not a string",
             SIGN,
             "-1 lies outside 0 to 4294967295",
