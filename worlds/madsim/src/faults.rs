@@ -135,9 +135,8 @@ impl World {
                     struck.unpowered += 1;
                     struck.disk.lose_power();
                 }
+                // Nobody says that its connections are gone.
                 self.kill(node);
-                // Its connections are not closed: nobody says so.
-                self.state_mut().wires.close_ends_of(node);
             }
             What::Cancel(_) => self.interrupt(strike, node),
             What::Shortage(_, of) => self.state_mut().node_mut(node).shortages.begin(*of),

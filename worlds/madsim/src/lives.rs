@@ -105,7 +105,6 @@ impl World {
             for (_, frame) in unsent {
                 state.wires.is_through(frame.number);
             }
-            state.wires.forget_calls_of(node);
             state.client_finished(node);
             state.record_activity(node, now);
             state.happened();

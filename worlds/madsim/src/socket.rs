@@ -67,20 +67,17 @@ impl World {
                 return Poll::Ready(false);
             }
             state.wires.is_held(frame.number);
+            state.happened();
             state.wires.healed.push(cx.waker().clone());
             Poll::Pending
         });
         if !passes.await {
             return self.lose(&frame);
         }
-        if self.state().node(to).unpowered > 0 {
-            self.state_mut().count_met(to);
-            return self.lose(&frame);
-        }
         self.receive(frame, to);
     }
 
-    /// A frame has arrived at a machine that has power.
+    /// A frame has arrived. What a machine without power has to say to it is not sent.
     fn receive(self: &Rc<Self>, frame: Frame, node: NodeId) {
         let (conn, receiver) = (frame.conn, frame.from.other());
         let (alive, life, end_life, open, half_open) = {

@@ -174,7 +174,7 @@ impl World {
             let mut state = self.state_mut();
             let end = &state.wires.connections[frame.conn].ends[frame.from as usize];
             // A service may answer on a connection that is gone.
-            if frame.from == Side::Server && !(end.open && state.is_life(end.node, end.life)) {
+            if frame.from == Side::Server && !end.open {
                 return;
             }
             let (from, to) = state.wires.route(frame.conn, frame.from);
@@ -216,13 +216,15 @@ impl World {
     /// Puts a frame into madsim's channel, unless something is in its way.
     fn transmit(self: &Rc<Self>, frame: Frame, delay: Duration) {
         let (from, to) = self.state().wires.route(frame.conn, frame.from);
-        if self.state().node(from).unpowered > 0 || self.is_broken(&frame) {
+        if self.state().node(from).unpowered > 0 {
             return self.lose(&frame);
         }
         match self.meets_cut(from, to) {
             Some(Held::Linger) if frame.kind != FrameKind::Connect => {
                 // madsim has clogged the link: it keeps the frame, and tries again and again.
-                self.state_mut().wires.is_held(frame.number);
+                let mut state = self.state_mut();
+                state.wires.is_held(frame.number);
+                state.happened();
             }
             Some(_) => return self.break_off(&frame),
             None => {}
@@ -237,15 +239,11 @@ impl World {
     }
 
     /// The cut in force between two nodes, which something has met.
-    pub(crate) fn meets_cut(&self, from: NodeId, to: NodeId) -> Option<Held> {
+    fn meets_cut(&self, from: NodeId, to: NodeId) -> Option<Held> {
         let mut state = self.state_mut();
         let cut = state.wires.cut_between(from, to)?;
         state.faults.strikes[cut.strike].met += 1;
         Some(cut.held)
-    }
-
-    fn is_broken(&self, frame: &Frame) -> bool {
-        self.state().wires.connections[frame.conn].broken[frame.from as usize]
     }
 
     /// The frame is lost, and all that was or will be sent behind it.

@@ -45,11 +45,25 @@ type Playable = (String, Box<dyn Fn(Range<u64>) -> u64>);
 
 /// The cells of a scenario of the catalogue, each with what plays some of its seeds.
 pub(crate) fn cells(name: &str) -> Vec<Playable> {
+    playable(name, |player, seed| player.play(seed).hash)
+}
+
+/// The same on madsim.
+#[cfg(madsim)]
+pub(crate) fn cells_on_madsim(name: &str) -> Vec<Playable> {
+    playable(name, |player, seed| {
+        let mut world = fencepost_madsim::MadSim::new(seed);
+        player.build_on(&mut world, seed);
+        player.conclude(seed, world.run(player.bounds())).hash
+    })
+}
+
+fn playable(name: &str, play: impl Fn(&Player<'static>, u64) -> u64 + Copy + 'static) -> Vec<Playable> {
     let entry = catalogue::find(name).expect("it is in the catalogue");
     let playable = |cell: &Cell| -> Playable {
         let options: Vec<String> = cell.params.iter().map(|(axis, option)| format!("{axis} = {option}")).collect();
         let player = player(cell);
-        (options.join(", "), Box::new(move |seeds| seeds.map(|seed| player.play(seed).hash).fold(0, |a, b| a ^ b)))
+        (options.join(", "), Box::new(move |seeds| seeds.map(|seed| play(&player, seed)).fold(0, |a, b| a ^ b)))
     };
     load(entry.file, entry.text).cells.iter().map(playable).collect()
 }

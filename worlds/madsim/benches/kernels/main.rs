@@ -20,6 +20,7 @@ mod bare;
 mod fencepost;
 mod plain;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -119,17 +120,25 @@ fn check_same_work(size: Size, kernels: &[Kernel], works: &[Work], runs: u64) {
     }
 }
 
-/// Prints how many seeds of `gc-pause` one core plays and judges in a second.
+/// Prints how many seeds of `gc-pause` one core plays and judges in a second: on our kernel, and, the same
+/// models, clients and checkers, on madsim.
 fn gc_pause() {
-    const SEEDS: u64 = 4_000;
     println!("\ngc-pause, one core");
     for (cell, play) in fencepost::cells("gc-pause") {
-        let seconds = (0..TURNS as u64).map(|turn| timed(|| play(turn * SEEDS..(turn + 1) * SEEDS)).0).collect();
-        println!("{cell:<28}{:>10.0} seeds a second", SEEDS as f64 / median(seconds));
+        print_seeds_a_second(&cell, 4_000, play);
+    }
+    #[cfg(madsim)]
+    for (cell, play) in fencepost::cells_on_madsim("gc-pause") {
+        print_seeds_a_second(&format!("{cell}, on madsim"), 400, play);
     }
 }
 
-fn total(kernel: &Kernel, seeds: std::ops::Range<u64>) -> Work {
+fn print_seeds_a_second(what: &str, seeds: u64, play: impl Fn(Range<u64>) -> u64) {
+    let seconds = (0..TURNS as u64).map(|turn| timed(|| play(turn * seeds..(turn + 1) * seeds)).0).collect();
+    println!("{what:<40}{:>10.0} seeds a second", seeds as f64 / median(seconds));
+}
+
+fn total(kernel: &Kernel, seeds: Range<u64>) -> Work {
     let mut total = Work::default();
     for seed in seeds {
         total.add((kernel.run)(seed));
