@@ -225,6 +225,6 @@ fn digests_are_written_down() {
     let messages = [set.into(), write(Some(Version(3))).into(), Message::from(error)];
     assert_eq!(
         messages.map(|message| message.digested()),
-        [0xd829_122b_fda7_ddf8, 0x8f1e_d069_d1d8_30b3, 0xbf93_3a25_6319_7fb0]
+        [0xc152_2351_10f5_e195, 0xf2fb_3b49_b802_aa51, 0x795f_66a5_2a35_207d]
     );
 }
