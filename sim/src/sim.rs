@@ -97,7 +97,6 @@ impl<D: Domain> Sim<D> {
     /// and quicker.
     pub fn reset(&mut self, seed: u64, recording: bool) {
         self.core.borrow_mut().reset(seed, recording);
-        self.services.iter_mut().for_each(|service| *service = None);
     }
 
     /// Plays the world to its end.

@@ -1,6 +1,7 @@
 //! The kernel's contracts, each shown on a small probe: an effect when something is on, and its
 //! absence when it is off.
 
+mod again;
 mod cancels;
 mod counts;
 mod crashes;
