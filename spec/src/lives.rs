@@ -65,7 +65,7 @@ pub(crate) fn lives(history: &History, grants: &Grants<'_>) -> Vec<Life> {
         match entry.note {
             Note::Attempting { after, .. } if life.asked == SimTime::NEVER => {
                 (life.asked, life.entry) = (entry.at, i);
-                life.after = after.and_then(|after| grants.of_attempt(after)).filter(|after| *after < claim);
+                life.after = after.and_then(|after| grants.of_attempt(after));
             }
             Note::Attempting { .. } => {}
             Note::GaveUp { .. } => {

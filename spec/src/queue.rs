@@ -108,6 +108,7 @@ mod tests {
         story.at(20).client(2).asks("orders").denied();
         story.at(30).client(1).asks_again("orders").denied().gives_up();
         story.at(40).client(2).dies();
+        story.at(50).client(2).restarts();
         assert_eq!(of(&story), [(10, 30, false), (20, 40, false)]);
     }
 

@@ -122,6 +122,16 @@ mod tests {
     }
 
     #[test]
+    fn of_two_grants_at_one_instant_the_first_overtakes() {
+        let mut story = bounded(0);
+        story.at(10).client(1).asks("orders").denied();
+        story.at(15).client(2).asks("orders").denied();
+        story.at(20).client(2).asks_again("orders").owned_by(1).granted(100).ended().deletes(1);
+        story.at(20).client(1).asks_again("orders").owned_by(1).granted(100);
+        assert_eq!(story.broken(Fairness).attempts, [story.nth_attempt(1, 1), story.attempt(2)]);
+    }
+
+    #[test]
     fn who_stands_still_gives_up_or_dies_has_left_the_line() {
         for leaves in ["pauses", "gives up", "dies"] {
             let mut story = bounded(0);

@@ -237,6 +237,15 @@ mod tests {
     }
 
     #[test]
+    fn a_holder_that_has_its_lock_to_the_end_has_nothing_to_learn() {
+        held().holds(HolderInformed);
+        let mut story = held();
+        story.at(50).server(1).frees();
+        story.at(55).client(1).owned_by(1);
+        story.holds(HolderInformed);
+    }
+
+    #[test]
     fn a_run_that_ends_before_the_bound_decides_nothing() {
         let mut story = held();
         story.at(9_990).server(1).frees();

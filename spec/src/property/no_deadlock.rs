@@ -263,4 +263,32 @@ mod tests {
         story.at(60).client(2).takes_lock("parcels", 1_000);
         assert_eq!(story.broken(NoDeadlock).at, ms(60));
     }
+
+    #[test]
+    fn clients_of_two_tasks_can_close_a_circle_though_none_has_asked_in_a_section_of_its_own() {
+        let mut story = Story::new();
+        story.at(10).client(3).takes_lock("orders", 1_000);
+        story.at(10).client(4).takes_lock("parcels", 1_000);
+        story.at(20).client(1).asks("orders").denied();
+        story.at(20).client(2).asks("parcels").denied();
+        let (third, fourth) = (story.attempt(3), story.attempt(4));
+        story.at(30).client(3).ended().releasing();
+        story.at(30).client(4).ended().releasing();
+        story.at(31).server(1).removes("orders", Some(third)).removes("parcels", Some(fourth));
+        story.at(40).client(1).takes_lock("parcels", 1_000);
+        story.holds(NoDeadlock);
+        story.at(50).client(2).takes_lock("orders", 1_000);
+        assert_eq!(story.broken(NoDeadlock).at, ms(50));
+    }
+
+    #[test]
+    fn a_wait_that_leads_nowhere_is_no_part_of_the_circle() {
+        let mut story = crossed();
+        story.at(25).client(3).takes_lock("goods", 1_000);
+        story.at(30).client(1).asks("goods").denied();
+        story.at(31).client(1).asks("parcels").denied();
+        let second = story.attempt(1);
+        story.at(40).client(2).asks("orders").denied();
+        assert_eq!(story.broken(NoDeadlock).attempts, [story.attempt(2), second]);
+    }
 }

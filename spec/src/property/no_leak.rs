@@ -169,6 +169,15 @@ mod tests {
     }
 
     #[test]
+    fn who_relieves_another_in_the_same_instant_waits_on_for_it() {
+        let mut story = held();
+        story.at(100).client(1).dies();
+        story.at(9_000).client(2).asks_again("orders").denied().gives_up();
+        story.at(9_000).client(3).asks("orders").denied();
+        assert_eq!(story.broken(NoLeak).at, ms(100));
+    }
+
+    #[test]
     fn what_lasts_for_less_than_the_bound_is_undecided() {
         let mut story = held();
         story.at(1_000).client(1).ended();

@@ -120,15 +120,17 @@ mod tests {
 
     #[test]
     fn what_an_owner_has_left_behind_anybody_may_clean_up() {
-        for end in ["dead", "failed", "denied", "ended"] {
+        for end in ["dead", "failed", "denied", "given up", "ended"] {
             let mut story = Story::new();
             let client = story.at(10).client(1).asks("orders").owned_by(1);
             let _ = match end {
                 "dead" => client.granted(100).dies(),
                 "failed" => client.failed(),
                 "denied" => client.denied(),
+                "given up" => client.gives_up(),
                 _ => client.granted(100).ended(),
             };
+            story.at(20).client(1).extended_by(1, None);
             story.at(20).observer().deletes(1);
             story.holds(OwnerRelease);
         }

@@ -182,6 +182,12 @@ mod tests {
         story.at(80).client(1).asks_again("orders").denied().gives_up();
         story.at(130).client(2).asks_again("orders").denied().gives_up();
         assert_eq!(story.broken(Progress).at, ms(110), "somebody waited all the time");
+        let mut story = bounded(100);
+        story.at(10).client(1).asks("orders").denied();
+        story.at(60).client(1).asks_again("orders").denied().gives_up();
+        story.at(60).client(2).asks("orders").denied();
+        story.at(130).client(2).asks_again("orders").denied().gives_up();
+        assert_eq!(story.broken(Progress).at, ms(110), "what happens at one instant happens together");
     }
 
     #[test]

@@ -148,6 +148,23 @@ mod tests {
     }
 
     #[test]
+    fn a_promise_that_lapsed_and_was_renewed_is_over_with_its_last_window() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes_with(100, 34);
+        story.at(120).client(1).renewed(200);
+        story.at(150).client(2).takes_with(250, 33);
+        story.holds(TokenOrder);
+    }
+
+    #[test]
+    fn where_no_server_says_who_owns_what_it_cannot_be_said() {
+        let mut story = Story::new();
+        story.at(10).client(1).asks("orders").granted(20).with_token(2);
+        story.at(30).client(2).asks("orders").granted(40).with_token(1);
+        story.undecided(TokenOrder);
+    }
+
+    #[test]
     fn the_highest_token_of_all_that_are_over_counts() {
         let mut story = Story::new();
         story.at(10).client(1).takes_with(20, 40);
