@@ -9,7 +9,7 @@ mod server;
 pub mod switch;
 
 pub use redis::{
-    Again, Extend, LateGrant, LeaseFrom, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take, TokenSource,
+    Again, Extend, LateGrant, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take, TokenSource,
     ZeroLength, points,
 };
 pub use redisson::{RedissonLock, Resend};

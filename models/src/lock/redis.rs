@@ -36,6 +36,8 @@ pub struct RedisLock {
     pub release: ReleaseBy,
     /// What becomes of a grant that comes after its caller was interrupted.
     pub late_grant: LateGrant,
+    /// Whether the threads of a process ask each other first.
+    pub local: Local,
 }
 
 choices! {
@@ -176,6 +178,18 @@ choices! {
     }
 }
 
+choices! {
+    Local at "local": "Whether the threads of a process ask each other before they ask the server." {
+        None = "none", "They do not", PAGE;
+        FreedInAnyCase = "freed-in-any-case",
+            "They do; a release frees the lock for the other threads, whatever the server says",
+            "https://github.com/spring-projects/spring-integration/issues/1888, its fix";
+        FreedIfConfirmed = "freed-if-confirmed",
+            "They do; a release that the server refuses leaves the lock taken for the other threads",
+            "https://github.com/spring-projects/spring-integration/issues/1888";
+    }
+}
+
 /// The program points of the recipe, beside those of every client.
 pub mod points {
     use host::Point;
@@ -214,7 +228,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
 
 const RENEW: [Switch; 4] = Renew::switches("never", PAGE);
 
-const SWITCHES: [Switch; 16] = [
+const SWITCHES: [Switch; 17] = [
     OwnerValue::SWITCH,
     Take::SWITCH,
     TokenSource::SWITCH,
@@ -231,6 +245,7 @@ const SWITCHES: [Switch; 16] = [
     RENEW[3],
     ReleaseBy::SWITCH,
     LateGrant::SWITCH,
+    Local::SWITCH,
 ];
 
 impl RedisLock {

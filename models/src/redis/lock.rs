@@ -21,6 +21,7 @@
 mod again;
 mod extend;
 mod late;
+mod local;
 mod memory;
 mod reap;
 mod release;
@@ -35,7 +36,7 @@ use spec::{Authorities, LockName};
 
 use super::{Command, RedisHost, Value};
 use crate::link::Link;
-use crate::lock::{LateGrant, LeaseFrom, OnError, RedisLock, Renew};
+use crate::lock::{LateGrant, LeaseFrom, Local, OnError, RedisLock, Renew};
 use crate::recipe::{Acquired, Again, Lease, Reaped, Recipe, Release, Renewal};
 use crate::script::Reaping;
 use memory::Memory;
@@ -82,10 +83,16 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
     }
 
     async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Value> {
-        match self.0.switches.late_grant {
-            LateGrant::Forgotten => self.ask(host, lock).await,
-            LateGrant::Kept | LateGrant::GivenBack => self.ask_in_background(host, lock).await,
+        if self.0.switches.local == Local::None {
+            return self.ask_server(host, lock).await;
         }
+        // What is not granted, or given up, is free for the other threads.
+        let Some(taken) = self.0.memory.local.take(lock) else { return Acquired::Denied };
+        let acquired = self.ask_server(host, lock).await;
+        if let Acquired::Granted(_) = acquired {
+            taken.keep();
+        }
+        acquired
     }
 
     async fn acquire_again(&self, host: &H, lock: LockName, lease: &Lease<Value>) -> Again {
@@ -107,9 +114,15 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
         match self.give_back(host, lock, &lease.proof).await {
             Ok(true) => {
                 self.0.memory.registry.released(lock);
+                self.0.memory.local.free(lock);
                 Release::Confirmed
             }
-            _ => Release::Refused,
+            _ => {
+                if self.0.switches.local == Local::FreedInAnyCase {
+                    self.0.memory.local.free(lock);
+                }
+                Release::Refused
+            }
         }
     }
 }
@@ -118,6 +131,13 @@ impl<H: RedisHost> SingleRedis<H> {
     /// What the clock reads on which the client counts.
     fn now(&self, host: &H) -> MonoTime {
         self.0.switches.clock.clock().read(host)
+    }
+
+    async fn ask_server(&self, host: &H, lock: LockName) -> Acquired<Value> {
+        match self.0.switches.late_grant {
+            LateGrant::Forgotten => self.ask(host, lock).await,
+            LateGrant::Kept | LateGrant::GivenBack => self.ask_in_background(host, lock).await,
+        }
     }
 
     /// Asks for the lock, once.

@@ -68,6 +68,7 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
     let (on_error, on_denied, lease_from, clock, again) =
         (switch(fields), switch(fields), switch(fields), switch(fields), switch(fields));
     let (extend, zero, release, late_grant) = (switch(fields), switch(fields), switch(fields), switch(fields));
+    let local = switch(fields);
     let renew = fields.maybe("renew", |sink, node| {
         table(sink, node, "`renew`", |fields| {
             let every = fields.need("every", positive);
@@ -103,6 +104,7 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         renew: renew?,
         release: release?,
         late_grant: late_grant?,
+        local: local?,
     })
 }
 

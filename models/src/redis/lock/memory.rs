@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::{Host, MonoTime, Purpose};
 use spec::{LockName, Token};
 
+use super::local::LocalLayer;
 use crate::lock::{LeaseFrom, OwnerValue, RegistryEntry};
 use crate::redis::Value;
 
@@ -17,6 +18,7 @@ pub(super) struct Memory {
     counter: Cell<u64>,
     first_tries: RefCell<BTreeMap<LockName, MonoTime>>,
     pub(super) registry: Registry,
+    pub(super) local: LocalLayer,
 }
 
 impl Memory {

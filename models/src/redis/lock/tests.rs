@@ -6,7 +6,7 @@ use spec::Token;
 use super::take::COUNTER;
 use super::*;
 use crate::guard::Guard;
-use crate::lock::{LateGrant, Renew, TokenSource};
+use crate::lock::{LateGrant, Local, Renew, TokenSource};
 use crate::redis::Reply;
 use crate::testing::{Bench, Mishap, REDIS};
 
@@ -234,3 +234,31 @@ fn a_grant_that_is_waited_for_is_the_callers_own() {
 }
 
 mod switches;
+
+#[test]
+fn threads_that_ask_each_other_do_not_ask_the_server() {
+    for (local, again) in [(Local::FreedInAnyCase, true), (Local::FreedIfConfirmed, false)] {
+        let bench = Bench::new(Guard::Open);
+        let lock = SingleRedis::new(REDIS, Some(TTL), TIMEOUT, &RedisLock { local, ..RedisLock::default() });
+        let lease = granted(&bench, &lock);
+        bench.pause(TTL * 2);
+        assert_eq!(acquire(&bench, &lock), Acquired::Denied, "the server would have given it");
+        assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Refused));
+        assert_eq!(matches!(acquire(&bench, &lock), Acquired::Granted(_)), again);
+    }
+}
+
+#[test]
+fn a_thread_that_is_not_granted_the_lock_or_gives_up_leaves_it_to_the_others() {
+    let bench = Bench::new(Guard::Open);
+    let switches = RedisLock { local: Local::FreedIfConfirmed, ..RedisLock::default() };
+    let lock = SingleRedis::new(REDIS, Some(TTL), TIMEOUT, &switches);
+    let rival = granted(&bench, &plain());
+    assert_eq!(acquire(&bench, &lock), Acquired::Denied);
+    bench.run(plain().release(&bench, LOCK, &rival));
+    bench.mishap("set", Mishap::RequestLost);
+    bench.run(host::first(lock.acquire(&bench, LOCK), bench.sleep(Duration::from_millis(50))));
+    let lease = granted(&bench, &lock);
+    assert_eq!(bench.run(lock.release(&bench, LOCK, &lease)), Some(Release::Confirmed));
+    granted(&bench, &lock);
+}
