@@ -2,22 +2,25 @@
 //!
 //! What is kept does not grow with the number of seeds; see [`series`] for the one exception.
 
+mod kept;
+mod overlaps;
 mod series;
 mod wilson;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::Duration;
-use spec::{Assumption, Property, Verdict};
+use spec::{Assumption, Property};
 
 pub use reports::Standing;
 
+pub(crate) use self::kept::Kept;
+use self::kept::Mark;
+pub use self::overlaps::Overlaps;
 pub use self::series::Series;
 pub use self::wilson::wilson;
 use crate::cell::{Cell, Expected};
-use crate::figure::{Figure, FigureClaim, first_break, instant};
+use crate::figure::{Figure, FigureClaim};
 use crate::report;
-use crate::run::Run;
 
 /// What a cell's runs add up to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,96 +107,6 @@ impl Tally {
     #[must_use]
     pub fn first_violation(&self) -> Option<u64> {
         self.properties.values().filter_map(|property| property.first_seed).min()
-    }
-}
-
-/// How long overlaps were, one figure a seed, in whole milliseconds rounded up.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Overlaps {
-    /// How many seeds had each figure: as many entries as there are different figures.
-    seeds: BTreeMap<u64, u64>,
-    count: u64,
-}
-
-impl Overlaps {
-    fn add(&mut self, overlap: Duration) {
-        let millis = u64::try_from(overlap.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        *self.seeds.entry(millis).or_default() += 1;
-        self.count += 1;
-    }
-
-    /// The longest, in ms rounded up; 0 if there is none.
-    #[must_use]
-    pub fn max_ms(&self) -> u64 {
-        self.seeds.keys().next_back().copied().unwrap_or(0)
-    }
-
-    /// The median over the seeds (of an even number, the lower one), in ms rounded up.
-    #[must_use]
-    pub fn median_ms(&self) -> u64 {
-        let middle = self.count.div_ceil(2);
-        let mut below = 0;
-        for (millis, seeds) in &self.seeds {
-            below += seeds;
-            if below >= middle {
-                return *millis;
-            }
-        }
-        0
-    }
-}
-
-/// What is kept of a run until it is counted.
-pub(crate) struct Kept {
-    verdicts: Vec<(Property, Mark)>,
-    landed: Vec<bool>,
-    grant_overlap: Duration,
-    belief_overlap: Duration,
-    /// For each broken property, what the lock had been promised and did not get.
-    outside: Vec<(Property, Vec<Assumption>)>,
-    /// For each of the cell's figures.
-    values: Vec<Option<i64>>,
-    /// Whether what is searched for is so.
-    beyond: bool,
-    events: u64,
-    pub(crate) hash: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Holds,
-    Broken,
-    Inconclusive,
-    Vacuous,
-}
-
-impl Kept {
-    pub(crate) fn of(cell: &Cell, run: &Run) -> Self {
-        let judgement = &run.judgement;
-        let mark = |verdict: &Verdict| match verdict {
-            Verdict::Holds => Mark::Holds,
-            Verdict::Broken(_) => Mark::Broken,
-            Verdict::Inconclusive(_) => Mark::Inconclusive,
-            Verdict::Vacuous(_) => Mark::Vacuous,
-        };
-        let mut reached = run.reached.iter();
-        let value = |claim: &FigureClaim| match &claim.figure {
-            Figure::Measure(metric, _) => metric.of(run),
-            Figure::First(property) => first_break(judgement, *property),
-            Figure::Share(_) => None,
-            Figure::Reach(_) => reached.next().copied().flatten().map(instant),
-        };
-        Self {
-            verdicts: judgement.verdicts.iter().map(|(property, verdict)| (*property, mark(verdict))).collect(),
-            landed: run.landed.clone(),
-            grant_overlap: judgement.measures.grant_overlap,
-            belief_overlap: judgement.measures.belief_overlap,
-            outside: judgement.outside.iter().map(|(property, needs)| (*property, needs.clone())).collect(),
-            values: cell.figures.iter().map(value).collect(),
-            beyond: cell.criterion.is_some_and(|criterion| criterion.is_met(run)),
-            events: run.events,
-            hash: run.hash,
-        }
     }
 }
 

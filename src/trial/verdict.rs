@@ -207,7 +207,7 @@ mod tests {
         let broken = verdict.cell(&[("resource", "open")]).first_broken().expect("every seed breaks something");
         assert_eq!((broken.seed(), broken.property()), (5, Property::NoLostUpdate));
         assert!(broken.story().iter().any(|sentence| sentence.contains("a pause (fault `gc`)")), "{broken}");
-        let trace = reports::trace::read(&broken.trace()).map(|trace| trace.header.seed.clone());
+        let trace = reports::trace::read(&broken.trace()).map(|trace| trace.header.seed);
         assert_eq!(trace.ok().as_deref(), Some("5"));
     }
 

@@ -1,3 +1,5 @@
+use host::Duration;
+
 use super::*;
 use crate::language::load;
 
