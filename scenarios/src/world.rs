@@ -40,6 +40,7 @@ pub(crate) struct World<'c> {
 }
 
 /// A fault of a cell, as far as it is known before there is a seed.
+#[expect(clippy::large_enum_variant, reason = "a cell has a handful of them, made once")]
 enum Planned<'c> {
     Placed(Fault),
     Drawn(&'c cell::Fault),

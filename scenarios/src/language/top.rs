@@ -179,7 +179,7 @@ fn source(sink: &Sink, node: &Node) -> Option<Vec<String>> {
 
 fn network(fields: &mut Fields<'_>, profile: Option<Profile>) -> Option<Network> {
     let read = |fields: &mut Fields<'_>| {
-        let millis = |millis| profile.map_or(Span::Fixed(Duration::from_millis(millis)), Profile::latency);
+        let millis = |millis| profile.map_or_else(|| Span::Fixed(Duration::from_millis(millis)), Profile::latency);
         let client_server = fields.or("client-server", millis(1), span);
         let client_resource = fields.or("client-resource", millis(2), span);
         let server_server = fields.or("server-server", millis(1), span);

@@ -7,6 +7,7 @@ use super::super::steps::{COMPARE, ON_ERROR, STEPS, WORKING};
 use super::json::{
     Json, any_of, described, integer, list, object, one_key, own_names, reference, string, truth, whole, words,
 };
+use super::world::{lock, ttl};
 
 pub(super) fn client() -> Json {
     let margin = one_key(
@@ -29,6 +30,8 @@ pub(super) fn client() -> Json {
             ("arrivals", arrivals()),
             ("retry", retry()),
             ("do", described("Its script. Default: acquire, read, sleep 50 ms, write, release.", reference("steps"))),
+            ("lock", described("A lock of its own, in place of the file's.", lock())),
+            ("ttl", described("A lease of its own, in place of the file's.", ttl())),
             ("thread", own_names("Threads of one process, over one lock.", thread())),
             ("off", truth("Not in this cell.")),
         ],
