@@ -50,7 +50,7 @@ pub fn sweep(cell: &Cell, contender: &Contender, seeds: Range<u64>, progress: &P
     let mut hash = Fold::new(0);
     let mut from = seeds.start;
     while from < seeds.end {
-        let to = seeds.end.min(from + BATCH);
+        let to = seeds.end.min(from.saturating_add(BATCH));
         // Counted from 0, since rayon keeps the order of such a range only for `usize`.
         let batch = usize::try_from(to - from).expect("a batch is small");
         let runs: Vec<Option<Kept>> = (0..batch)

@@ -70,6 +70,9 @@ fn blame(violation: &Violation<'_>, that: &[Property]) -> String {
         return format!("{}, and no lock could have stopped it: {why}", names(that));
     }
     let lock = violation.run.lock;
+    if lock == NO_LOCK {
+        return format!("{}: nothing but the resource could have kept them apart", names(that));
+    }
     let is_inside = |property: &Property| excuses(violation, &[*property]).is_empty();
     let (inside, outside): (Vec<_>, Vec<_>) = that.iter().copied().partition(is_inside);
     let unmet: Vec<_> = excuses(violation, &outside).into_iter().map(|one| format!("{} ({one})", unmet(one))).collect();
@@ -101,9 +104,9 @@ fn culprit(violation: &Violation<'_>, inside: &[Property]) -> &'static str {
         // Two that take turns under the best of locks may do the same.
         "who did it again without looking"
     } else if violation.run.resource == OPEN || !inside.iter().all(is_about_operations) {
-        "the lock"
+        "the lock, or its use,"
     } else {
-        "the lock or the resource's check"
+        "the lock, its use or the resource's check"
     }
 }
 
@@ -115,3 +118,5 @@ fn excuses(violation: &Violation<'_>, properties: &[Property]) -> BTreeSet<Assum
 
 /// The check of a resource that lets everything in.
 const OPEN: &str = "open";
+/// The lock of those who take none.
+const NO_LOCK: &str = "none";

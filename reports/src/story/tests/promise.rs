@@ -54,7 +54,7 @@ fn tokens_that_go_back() {
             "At 10.201 s worker-2 was granted the lock with token 33.",
             "Token 33 is below token 34, which was given before it.",
             "By 10.201 s no fault had hit anything in use.",
-            "That breaks token-order, inside the assumptions of redis: the lock is to blame.",
+            "That breaks token-order, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }
@@ -72,7 +72,7 @@ fn a_release_of_somebody_elses_lock() {
             "At 12.000 s worker-1 had `orders` deleted, which belonged to worker-2.",
             "By 12.000 s no fault had hit anything in use.",
             "At 12.101 s worker-3 was granted the lock.",
-            "That breaks owner-release, inside the assumptions of redis: the lock is to blame.",
+            "That breaks owner-release, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
     let mut told = judged_for(Property::OwnerRelease);
@@ -83,7 +83,7 @@ fn a_release_of_somebody_elses_lock() {
             "At 0.101 s worker-1 was granted the lock with token 1, until 10.100 s.",
             "At 0.500 s somebody outside any attempt had `orders` deleted, which belonged to worker-1.",
             "By 0.500 s no fault had hit anything in use.",
-            "That breaks owner-release, inside the assumptions of redis: the lock is to blame.",
+            "That breaks owner-release, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
     let mut told = judged_for(Property::OwnerRelease);
@@ -95,7 +95,7 @@ fn a_release_of_somebody_elses_lock() {
             "At 0.500 s worker-2 was made the owner of `orders`, which belonged to worker-1.",
             "By 0.500 s no fault had hit anything in use.",
             "At 0.501 s worker-2 was granted the lock.",
-            "That breaks owner-release, inside the assumptions of redis: the lock is to blame.",
+            "That breaks owner-release, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
     let mut told = judged_for(Property::OwnerRelease);
@@ -108,7 +108,7 @@ fn a_release_of_somebody_elses_lock() {
             "At 0.101 s worker-1 was granted the lock with token 1, until 10.100 s.",
             "At 0.500 s worker-2 had the lease on `orders` extended, which belonged to worker-1.",
             "By 0.500 s no fault had hit anything in use.",
-            "That breaks owner-release, inside the assumptions of redis: the lock is to blame.",
+            "That breaks owner-release, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }
@@ -125,7 +125,7 @@ fn a_holder_that_goes_on_without_its_lock() {
             "At 0.500 s redis-1 evicted the lock of worker-1 for want of memory.",
             "At 1.500 s worker-1 had gone on for longer than the bound, and took the lock to be its own, while worker-2 owned it.",
             "By 1.500 s no fault had hit anything in use.",
-            "That breaks holder-informed, inside the assumptions of redis: the lock is to blame.",
+            "That breaks holder-informed, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }
@@ -142,7 +142,7 @@ fn a_lock_that_stays_behind() {
             "At 0.100 s redis-1 made worker-1 the owner of the lock.",
             "At 0.500 s a kill (fault `crash`) struck worker-1; it never ran again.",
             "From 0.500 s to the horizon worker-2 waited for the lock, which worker-1 did not use.",
-            "That breaks no-leak, inside the assumptions of redis: the lock is to blame.",
+            "That breaks no-leak, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }
@@ -159,7 +159,7 @@ fn a_lock_that_nobody_gets() {
             "At 20.200 s no server had an owner for it.",
             "At 20.200 s somebody had waited for longer than the bound, while nobody was in the lock's section.",
             "By 20.200 s no fault had hit anything in use.",
-            "That breaks progress, inside the assumptions of redis: the lock is to blame.",
+            "That breaks progress, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
     let mut told = judged_for(Property::Progress);
@@ -178,7 +178,7 @@ fn a_lock_that_nobody_gets() {
             "At 0.200 s worker-2 began to wait for the lock.",
             "At 20.200 s somebody had waited for longer than the bound, while nobody was in the lock's section.",
             "By 20.200 s no fault had hit anything in use.",
-            "That breaks progress, inside the assumptions of redis: the lock is to blame.",
+            "That breaks progress, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }
@@ -202,7 +202,7 @@ fn a_circle_of_waits() {
             "At 0.201 s worker-2 was granted `parcels`.",
             "At 0.400 s the circle closed: worker-2 waits for `orders`, which worker-1 has, and worker-1 for `parcels`, which worker-2 has.",
             "By 0.400 s no fault had hit anything in use.",
-            "That breaks no-deadlock, inside the assumptions of redis: the lock is to blame.",
+            "That breaks no-deadlock, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }
@@ -220,7 +220,7 @@ fn a_client_that_is_overtaken() {
             "At 0.201 s worker-2 was granted the lock with token 1.",
             "By 0.201 s worker-1 had been overtaken more often than the bound allows.",
             "By 0.201 s no fault had hit anything in use.",
-            "That breaks fairness, inside the assumptions of redis: the lock is to blame.",
+            "That breaks fairness, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }
@@ -237,7 +237,7 @@ fn a_lock_that_is_lost_before_its_time() {
             "At 0.500 s an eviction (fault `pressure`) struck redis-1.",
             "At 0.500 s redis-1 evicted the lock of worker-1 for want of memory.",
             "At 0.601 s worker-2 was granted the lock.",
-            "That breaks no-needless-loss, inside the assumptions of redis: the lock is to blame.",
+            "That breaks no-needless-loss, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
     let mut told = judged_for(Property::NoNeedlessLoss);
@@ -249,7 +249,7 @@ fn a_lock_that_is_lost_before_its_time() {
             "At 0.101 s worker-1 was granted the lock with token 1, until 10.100 s.",
             "At 0.600 s the server was back, and had forgotten the lock of worker-1.",
             "By 0.600 s no fault had hit anything in use.",
-            "That breaks no-needless-loss, inside the assumptions of redis: the lock is to blame.",
+            "That breaks no-needless-loss, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
     let mut told = judged_for(Property::NoNeedlessLoss);
@@ -262,7 +262,7 @@ fn a_lock_that_is_lost_before_its_time() {
             "At 10.101 s the lease of worker-1 ran out at redis-1.",
             "The lock should have been renewed, and nothing kept worker-1 from trying.",
             "By 10.101 s no fault had hit anything in use.",
-            "That breaks no-needless-loss, inside the assumptions of redis: the lock is to blame.",
+            "That breaks no-needless-loss, inside the assumptions of redis: the lock, or its use, is to blame.",
         ],
     );
 }

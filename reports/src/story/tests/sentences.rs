@@ -130,8 +130,7 @@ fn each_kind_of_fault_is_told_in_its_own_way() {
 
 #[test]
 fn a_lock_that_had_all_it_needs_is_to_blame() {
-    let sentence =
-        "That breaks grant-exclusion and belief-exclusion, inside the assumptions of redis: the lock is to blame.";
+    let sentence = "That breaks grant-exclusion and belief-exclusion, inside the assumptions of redis: the lock, or its use, is to blame.";
     expect_sentence(&granted_twice(), Property::GrantExclusion, sentence);
 }
 
@@ -139,7 +138,7 @@ fn a_lock_that_had_all_it_needs_is_to_blame() {
 fn a_lock_is_to_blame_for_what_is_inside_its_assumptions_and_for_nothing_else() {
     let mut told = granted_twice();
     told.wrote(6_000, attempt(WORKER_2, 1), 0, Some(0), 0).wrote(6_100, attempt(WORKER_1, 1), 0, Some(0), 1);
-    let sentence = "That breaks grant-exclusion and belief-exclusion inside the assumptions of redis, so that the lock is to blame, and no-lost-update and effect-order outside them: the resource has no sound fence (resource-checks-tokens).";
+    let sentence = "That breaks grant-exclusion and belief-exclusion inside the assumptions of redis, so that the lock, or its use, is to blame, and no-lost-update and effect-order outside them: the resource has no sound fence (resource-checks-tokens).";
     expect_sentence(&told, Property::NoLostUpdate, sentence);
 }
 
@@ -149,7 +148,7 @@ fn what_others_broke_is_told_apart() {
     let earlier = attempt(WORKER_3, 1);
     told.takes(10, earlier, 7, Some(10_010)).refused(20, earlier, 0).gives_back(30, earlier);
     told.takes(100, attempt(WORKER_1, 1), 8, Some(10_100)).takes(5_000, attempt(WORKER_2, 1), 9, Some(15_000));
-    let sentence = "That breaks grant-exclusion and belief-exclusion, inside the assumptions of redis: the lock is to blame; the run also breaks rightful-accepted.";
+    let sentence = "That breaks grant-exclusion and belief-exclusion, inside the assumptions of redis: the lock, or its use, is to blame; the run also breaks rightful-accepted.";
     expect_sentence(&told, Property::GrantExclusion, sentence);
     told.wrote(6_000, attempt(WORKER_2, 1), 0, Some(0), 0).wrote(6_100, attempt(WORKER_1, 1), 0, Some(0), 1);
     let text = told.tell(|run| short_story(run, Property::NoLostUpdate)).join(" ");
@@ -169,11 +168,11 @@ fn two_others_who_overlapped_are_told_apart() {
 fn a_lock_that_rests_on_nothing_is_to_blame_for_what_an_open_resource_let_in() {
     let mut told = paused_at_an_open_resource();
     told.rules.needs.clear();
-    let sentence = "That breaks no-lost-update, belief-exclusion and effect-order, inside the assumptions of redis: the lock is to blame.";
+    let sentence = "That breaks no-lost-update, belief-exclusion and effect-order, inside the assumptions of redis: the lock, or its use, is to blame.";
     expect_sentence(&told, Property::NoLostUpdate, sentence);
     told.rules.needs = [(Property::BeliefExclusion, vec![Assumption::PauseWithinValidity])].into();
     let text = told.tell(|run| short_story(run, Property::NoLostUpdate)).join(" ");
-    assert!(text.contains("so that the lock is to blame"), "{text}");
+    assert!(text.contains("so that the lock, or its use, is to blame"), "{text}");
 }
 
 #[test]
@@ -182,8 +181,7 @@ fn a_resource_that_compares_tokens_shares_the_blame_for_what_it_let_in() {
     let [first, second] = [attempt(WORKER_1, 1), attempt(WORKER_2, 1)];
     told.takes(100, first, 1, Some(1_100)).takes(2_000, second, 2, Some(12_000));
     told.read(2_100, second, 0, 0).read(2_200, first, 0, 0);
-    let sentence =
-        "That breaks effect-order, inside the assumptions of redis: the lock or the resource's check is to blame.";
+    let sentence = "That breaks effect-order, inside the assumptions of redis: the lock, its use or the resource's check is to blame.";
     expect_sentence(&told, Property::EffectOrder, sentence);
 }
 
