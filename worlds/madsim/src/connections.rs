@@ -147,7 +147,6 @@ impl World {
             (state.node(from).endpoint.clone(), state.node(to).address)
         };
         let card = card.expect("network cards are ready before the run begins");
-        // madsim refuses at once across a link that it has clogged: then there is none.
         if let Ok(channel) = card.connect1(address).await {
             self.state_mut().wires.spares.entry((from, to)).or_default().push(channel);
         }

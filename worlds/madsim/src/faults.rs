@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use host::{Duration, NodeId, Span};
 use models::Nudge;
-use sim::{Entity, Fault, Held, Lasts, Link, Stream, StreamPurpose, Strike, Target, What};
+use sim::{Entity, Fault, Lasts, Link, Stream, StreamPurpose, Strike, Target, What};
 
 use crate::matching::Matching;
 use crate::moments::Trigger;
@@ -150,10 +150,8 @@ impl World {
         match what {
             What::Cut(links, held) => {
                 let held = *held;
-                for (from, to) in resolved(links, reacher) {
-                    self.state_mut().wires.cuts.push(Cut { from, to, held, strike });
-                    self.follow_cuts(from, to);
-                }
+                let cuts = resolved(links, reacher).map(|(from, to)| Cut { from, to, held, strike });
+                self.state_mut().wires.cuts.extend(cuts);
             }
             What::Slow(links, by) => {
                 let by = *by;
@@ -212,9 +210,12 @@ impl World {
         self.state_mut().faults.matching.retain(|matching| matching.strike != strike);
         self.state_mut().wires.slows.retain(|slow| slow.strike != strike);
         if let What::Cut(links, _) = &planned.what {
-            self.state_mut().wires.cuts.retain(|cut| cut.strike != strike);
+            let wires = &mut self.state_mut().wires;
+            wires.cuts.retain(|cut| cut.strike != strike);
             for (from, to) in resolved(links, reacher) {
-                self.follow_cuts(from, to);
+                if wires.cut_between(from, to).is_none() {
+                    wires.heal(from, to);
+                }
             }
         }
     }
@@ -277,22 +278,6 @@ impl World {
             if let Some(waker) = caller.waker.take() {
                 waker.wake();
             }
-        }
-    }
-
-    /// A link is clogged in madsim while a cut is in force that keeps what meets it: what is sent then waits, and
-    /// is sent again and again.
-    fn follow_cuts(&self, from: NodeId, to: NodeId) {
-        let mut state = self.state_mut();
-        let lingers = |cut: &Cut| cut.from == from && cut.to == to && cut.held == Held::Linger;
-        let (one, other) = (state.node(from).card.id(), state.node(to).card.id());
-        if state.wires.cuts.iter().any(lingers) {
-            self.net.clog_link(one, other);
-        } else {
-            self.net.unclog_link(one, other);
-        }
-        if state.wires.cut_between(from, to).is_none() {
-            state.wires.heal(from, to);
         }
     }
 

@@ -19,7 +19,6 @@
 //! | a second connection that is opened within 1 ms after the first, on the same link, takes 1 ms more | the link's latency, there and back |
 //! | what follows a message on its connection arrives 1 ms after it, or later | it may arrive at once |
 //! | a send leaves in the step that decides it | up to 20 us later |
-//! | what a lingering cut holds is sent again after 1 ms, 2 ms, 4 ms, …, at last every 10 s | as soon as the cut is over |
 //! | when a process runs again, its tasks do so in any order | its own work first, then its socket, then its timers |
 //! | a kill runs the `Drop` code of what was killed; whatever that does is ignored, and counted | the same |
 //! | a run in which nothing can happen any more goes on to its horizon | it ends there, and says so |

@@ -51,7 +51,7 @@ impl World {
         scope: Scope,
         future: impl Future<Output = ()> + 'static,
     ) -> JoinHandle<()> {
-        self.part(node, scope.part).spawn(SendWrapper::new(Scoped::new(self, scope, future)))
+        self.part(node, scope.part).spawn(SendWrapper::new(Scoped::new(self, scope.attempt, Some(scope.part), future)))
     }
 
     fn part(&self, node: NodeId, part: Part) -> NodeHandle {

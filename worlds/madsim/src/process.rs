@@ -126,8 +126,7 @@ impl Host for MadHost {
     }
 
     fn attempt<T>(&self, attempt: AttemptId, body: impl Future<Output = T>) -> impl Future<Output = T> {
-        let scope = Scope { attempt: Some(attempt), ..self.world.scope() };
-        Scoped::new(&self.world, scope, body)
+        Scoped::new(&self.world, Some(attempt), None, body)
     }
 }
 

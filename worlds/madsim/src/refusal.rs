@@ -59,7 +59,8 @@ fn what(what: &What<Nudge>) -> Result<(), &'static str> {
         What::Pause(_) | What::Stall(..) | What::Throttle { .. } => Ok(()),
         // By killing them.
         What::Kill(_) | What::PowerOff(_) => Ok(()),
-        // By clogging links, and by what is put into madsim's channels, and when.
+        // By what is put into madsim's channels, when, and what is taken out. (madsim's own clogged links send again at
+        // growing intervals: what they keep arrives up to twice as late as the cut is long.)
         What::Cut(..) | What::Slow(..) | What::Reset(_) | What::HalfOpen { .. } | What::Drop(_) | What::Delay(..) => {
             Ok(())
         }

@@ -219,15 +219,8 @@ impl World {
         if self.state().node(from).unpowered > 0 {
             return self.lose(&frame);
         }
-        match self.meets_cut(from, to) {
-            Some(Held::Linger) if frame.kind != FrameKind::Connect => {
-                // madsim has clogged the link: it keeps the frame, and tries again and again.
-                let mut state = self.state_mut();
-                state.wires.is_held(frame.number);
-                state.happened();
-            }
-            Some(_) => return self.break_off(&frame),
-            None => {}
+        if self.is_cut_off(from, to, frame.kind) {
+            return self.break_off(&frame);
         }
         let latency = self.latency(from, to) + self.slowness(from, to) + delay;
         let channel = self.state().wires.connections[frame.conn].ends[frame.from as usize].channel.clone();
@@ -238,12 +231,13 @@ impl World {
         let _ = at_once(channel.send(frame));
     }
 
-    /// The cut in force between two nodes, which something has met.
-    fn meets_cut(&self, from: NodeId, to: NodeId) -> Option<Held> {
+    /// Whether a cut loses what is sent now. One that keeps it does so at the other end, where it arrives.
+    fn is_cut_off(&self, from: NodeId, to: NodeId, kind: FrameKind) -> bool {
         let mut state = self.state_mut();
-        let cut = state.wires.cut_between(from, to)?;
+        let cut = state.wires.cut_between(from, to);
+        let Some(cut) = cut.filter(|cut| cut.held == Held::Dropped || kind == FrameKind::Connect) else { return false };
         state.faults.strikes[cut.strike].met += 1;
-        Some(cut.held)
+        true
     }
 
     /// The frame is lost, and all that was or will be sent behind it.

@@ -322,16 +322,26 @@ impl World {
     }
 }
 
-/// Code that runs in a scope: whenever it is polled, and when it is dropped.
+/// Code that runs on behalf of an attempt, or of none: whenever it is polled, and when it is dropped.
 pub(crate) struct Scoped<F> {
     world: Rc<World>,
-    scope: Scope,
+    attempt: Option<AttemptId>,
+    /// The part of the process to which it belongs; `None`: that of whoever polls it.
+    part: Option<Part>,
     body: Option<Pin<Box<F>>>,
 }
 
 impl<F: Future> Scoped<F> {
-    pub(crate) fn new(world: &Rc<World>, scope: Scope, body: F) -> Self {
-        Self { world: Rc::clone(world), scope, body: Some(Box::pin(body)) }
+    pub(crate) fn new(world: &Rc<World>, attempt: Option<AttemptId>, part: Option<Part>, body: F) -> Self {
+        Self { world: Rc::clone(world), attempt, part, body: Some(Box::pin(body)) }
+    }
+}
+
+impl<F> Scoped<F> {
+    /// Enters its scope: the one to come back to.
+    fn enter(&self) -> Scope {
+        let part = self.part.unwrap_or(self.world.scope.get().part);
+        self.world.scope.replace(Scope { attempt: self.attempt, part })
     }
 }
 
@@ -339,7 +349,7 @@ impl<F: Future> Future for Scoped<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let outer = self.world.scope.replace(self.scope);
+        let outer = self.enter();
         let polled = self.body.as_mut().expect("it is there until it is dropped").as_mut().poll(cx);
         self.world.scope.set(outer);
         polled
@@ -348,7 +358,7 @@ impl<F: Future> Future for Scoped<F> {
 
 impl<F> Drop for Scoped<F> {
     fn drop(&mut self) {
-        let outer = self.world.scope.replace(self.scope);
+        let outer = self.enter();
         self.body = None;
         self.world.scope.set(outer);
     }
