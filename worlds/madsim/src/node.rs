@@ -119,6 +119,8 @@ impl Node {
             Activity::Paused
         } else if self.stalled.contains(&Part::WORKER) {
             Activity::Stalled
+        } else if self.stalled.contains(&Part::RENEWAL) {
+            Activity::Unrenewed
         } else {
             Activity::Running
         }
