@@ -216,6 +216,9 @@ fn an_eviction_hits_a_key_that_is_there() {
     let evict = |key: &str, at: &str| format!("evict = {{ key = \"{key}\" }}\nat = \"{at}\"");
     all_land(A_LEAVES_ITS_LEASE, &[&evict("orders", "5s"), &evict("orders", "9950ms")]);
     none_lands(A_LEAVES_ITS_LEASE, &[&evict("orders", "1ms"), &evict("orders", "15s")]);
+    let two = "[client.A]\ndo = [\"acquire\", \"hold\"]\n[client.B]\ndo = [{ at = \"20s\" }, { acquire = { key = \"stock\" } }]\n";
+    all_land(two, &[&evict("orders", "5s"), &evict("stock", "25s")]);
+    none_lands(two, &[&evict("stock", "5s"), &evict("orders", "25s")]);
     let fenced = format!("resource = \"fence_rw\"\n{A_LEAVES_ITS_LEASE}");
     all_land(&fenced, &[&evict("token", "5s"), &evict("token", "15s")]);
     none_lands(&fenced, &[&evict("token", "1ms"), &evict("orders", "15s")]);

@@ -3,6 +3,10 @@
 //! A fault is one *what*, one *when*, at most one *how long*. `off = true` takes it out of the cell;
 //! it is then not checked any further, since the cells in which it is on do that. What is known never
 //! to apply is refused.
+//!
+//! Faults of services that do not exist yet are refused by name, and so is `clone`, a machine copied with its
+//! random state, so that both draw the same values from then on: a program is a future, which nobody can copy
+//! half-way, and a copy from the start would be another client with the same stream, not a clone.
 
 use super::error::Sink;
 use super::nodes::Roles;

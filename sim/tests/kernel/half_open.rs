@@ -75,3 +75,11 @@ fn only_open_connections_between_the_two_are_touched() {
     assert_eq!(outcome.strikes.iter().map(|strike| strike.met).collect::<Vec<_>>(), [0, 0]);
     assert_eq!(log.words()[0], "Ok(0)");
 }
+
+#[test]
+fn a_side_that_has_forgotten_has_nothing_more_to_forget() {
+    let world = listens_and_asks(World::new(Persistence::None));
+    let world = world.fault(at(1_000), half_open(SERVER, CLIENT), Lasts::Instant);
+    let (_, outcome) = world.fault(at(1_500), half_open(SERVER, CLIENT), Lasts::Instant).run();
+    assert_eq!(outcome.strikes.iter().map(|strike| strike.met).collect::<Vec<_>>(), [1, 0]);
+}

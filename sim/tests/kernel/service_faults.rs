@@ -54,6 +54,23 @@ fn a_nudge_means_nothing_to_the_dead_nor_to_their_next_life() {
 }
 
 #[test]
+fn a_fault_may_strike_before_the_step_in_which_a_nudge_would_act() {
+    let mut struck = 0;
+    for nth in 1..12 {
+        let world = World::new(Persistence::None).client(puts_and_asks);
+        let step = sim::When::Step { node: SERVER, nth };
+        let world = world.fault(step, What::Kill(on(SERVER)), Lasts::ToTheEnd);
+        let (_, outcome) = world.fault(at(1_500), forget(), Lasts::Instant).run();
+        let killed = outcome.strikes.iter().find(|strike| strike.fault == 0).map(|strike| millis(strike.from));
+        if killed == Some(1_500) {
+            struck += 1;
+            assert_eq!(times(&outcome, &Note::Nudged(0)), []);
+        }
+    }
+    assert_eq!(struck, 1);
+}
+
+#[test]
 fn what_a_nudge_says_is_in_the_hash() {
     let hash = |value| {
         let nudge = What::Nudge(on(SERVER), Nudge::Keep(value));
@@ -134,6 +151,25 @@ fn a_slow_disk_keeps_the_request_thread_waiting_for_each_sync() {
         assert_eq!(outcome.strikes.first().map(|strike| strike.met), on_off.then_some(syncs));
         // Its timers run on.
         assert_eq!(fired(&outcome, 1), None, "the run is over before");
+    }
+}
+
+#[test]
+fn what_a_step_pushes_waits_for_its_sync_too() {
+    for (on_off, pushed) in [(false, 1_002), (true, 1_502)] {
+        let world = World::new(Persistence::Synced).client(|host, log| async move {
+            let line = line(&host).await;
+            let _ = line.call(Ask::Watch, secs(1)).await;
+            log.say(&host, line.pushed().await.map(|pushed| pushed.0));
+        });
+        let world = world.client(|host, _| async move {
+            let line = line(&host).await;
+            until(&host, 1_000).await;
+            let _ = line.call(Ask::Put(7), secs(5)).await;
+        });
+        let slow = What::SlowDisk(on(SERVER), host::Span::Fixed(ms(500)));
+        let (log, _) = world.fault_if(on_off, at(500), slow, lasts(3_000)).run();
+        assert_eq!(log.lines(), [(pushed, "Some(7)".to_owned())]);
     }
 }
 

@@ -106,3 +106,14 @@ fn the_dead_are_not_asked() {
     let (_, outcome) = world.fault(at(1_000), shutdown(SERVER), lasts(2_000)).run();
     assert_eq!((times(&outcome, &Note::Stopping), times(&outcome, &Note::Started)), (vec![], vec![0, 3_000]));
 }
+
+#[test]
+fn what_is_closed_in_the_end_is_closed_at_the_server_too() {
+    let world = World::new(Persistence::None).client(|host, _| async move {
+        let _line = line(&host).await;
+        host.sleep(secs(9)).await;
+    });
+    let world = world.client(|host, _| async move { host.sleep(secs(3)).await });
+    let (_, outcome) = world.fault(at(1_000), shutdown(CLIENT), Lasts::ToTheEnd).run();
+    assert_eq!(times(&outcome, &Note::Closed), [1_001]);
+}
