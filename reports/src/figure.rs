@@ -15,7 +15,7 @@ pub struct FigureReport {
     pub expected: Wanted,
     /// What was seen.
     pub seen: Seen,
-    /// Whether that is as expected.
+    /// Whether that is as expected, or the cell is vacuous and a number says nothing.
     pub as_expected: bool,
     /// If it is expected of every seed: in how many it was not so.
     pub off: u64,

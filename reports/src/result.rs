@@ -132,7 +132,8 @@ pub struct PropertyReport {
     pub expected: String,
     /// Whether the scenario says so; of a property of which it says nothing it is expected that it holds.
     pub named: bool,
-    /// Whether it came out as expected.
+    /// Whether it came out as expected, or may have for all that was tried: a seed in which a fault never
+    /// landed is no counter-example (see `vacuous` of the cell).
     pub as_expected: bool,
 }
 

@@ -268,6 +268,20 @@ fn a_fault_that_never_lands_is_vacuous_and_exits_3() {
 }
 
 #[test]
+fn a_break_that_was_not_tried_is_vacuous_and_no_difference() {
+    let desk = Desk::new();
+    let late = "fault.gc.when={ client = \"worker-2\", point = \"about-to-write\", plus = \"20s\" }";
+    let output = desk.fencepost(&["scenario", "gc-pause", "--seeds", "2", "--set", late]);
+    let text = out(&output);
+    assert_eq!(code(&output), 3, "{text}{}", err(&output));
+    assert!(text.contains("in 2 of 2 seeds a fault never landed (gc)"), "{text}");
+    assert!(!text.contains("but should be") && text.contains("vacuous ?") && !text.contains('✗'), "{text}");
+    let json = ["scenario", "gc-pause", "--seeds", "2", "--format", "json", "--set", late];
+    let json: serde_json::Value = serde_json::from_str(&out(&desk.fencepost(&json))).expect("it is JSON");
+    assert_eq!(json["cells"][0]["standing"], "vacuous");
+}
+
+#[test]
 fn words_that_do_not_exist_get_a_suggestion_and_exit_2() {
     let desk = Desk::new();
     refused(&desk.fencepost(&["scenario", "gc-puase"]), 2, &["gc-puase", "gc-pause"]);

@@ -46,6 +46,57 @@ fn differences(outside: &str, excuses: &[&[Assumption]]) -> Vec<String> {
     tally.differences
 }
 
+/// How a cell that expects this of `belief-exclusion` comes out.
+fn standing(expects: &str, marks: &[Mark]) -> Standing {
+    let text = format!(
+        r#"
+        name = "sweep"
+        title = "sweep"
+        source = "own"
+        lock = "redis"
+        [client.A]
+        [fault.late]
+        pause = "A"
+        for = "1s"
+        [[expect]]
+        {expects} = ["belief-exclusion"]
+        because = "it is broken here"
+        outside = ["pause-within-validity"]
+        measure.effects.each.is = 2
+        "#
+    );
+    let cell = load("sweep.toml", &text, &[]).expect("it is a scenario").cells.remove(0);
+    let mut tally = Tally::new(&cell, marks.len() as u64);
+    for (seed, mark) in (0..).zip(marks) {
+        let needs = vec![(Property::BeliefExclusion, vec![Assumption::PauseWithinValidity])];
+        let kept = Kept {
+            verdicts: vec![(Property::BeliefExclusion, *mark)],
+            landed: vec![*mark != Mark::Vacuous],
+            grant_overlap: Duration::ZERO,
+            belief_overlap: Duration::ZERO,
+            outside: if *mark == Mark::Broken { needs } else { Vec::new() },
+            values: vec![Some(if *mark == Mark::Vacuous { 7 } else { 2 })],
+            beyond: false,
+            events: 0,
+            hash: 0,
+        };
+        tally.add(&cell, seed, &kept);
+    }
+    tally.compare(&cell);
+    tally.standing()
+}
+
+#[test]
+fn a_seed_in_which_nothing_was_tried_is_no_counter_example() {
+    use Mark::{Broken, Holds, Vacuous};
+    assert_eq!(standing("always", &[Broken, Broken]), Standing::AsExpected);
+    assert_eq!(standing("always", &[Broken, Vacuous]), Standing::Vacuous);
+    assert_eq!(standing("always", &[Vacuous, Vacuous]), Standing::Vacuous);
+    assert_eq!(standing("always", &[Broken, Vacuous, Holds]), Standing::Differs);
+    assert_eq!(standing("broken", &[Vacuous, Holds]), Standing::Vacuous);
+    assert_eq!(standing("broken", &[Holds, Holds]), Standing::Differs);
+}
+
 #[test]
 fn an_excuse_that_some_seeds_have_does_not_excuse_the_others() {
     const PAUSE: &[Assumption] = &[Assumption::PauseWithinValidity];
