@@ -76,8 +76,9 @@ pub fn notes_of(cell: &CellReport) -> Vec<String> {
 pub fn figures(report: &SweepReport) -> Vec<String> {
     let of_cell = |cell: &CellReport| {
         let place = place(cell);
-        let as_expected = figure::as_expected(&cell.figures).into_iter();
-        as_expected.map(move |figure| format!("{place}: {figure}")).collect::<Vec<_>>()
+        // Of a cell in which a fault never landed no number says anything.
+        let shown = if cell.vacuous > 0 { Vec::new() } else { figure::as_expected(&cell.figures) };
+        shown.into_iter().map(move |figure| format!("{place}: {figure}")).collect::<Vec<_>>()
     };
     let frontiers = report.frontiers.iter().filter(|frontier| frontier.as_expected).map(frontier::sentence);
     report.cells.iter().flat_map(of_cell).chain(frontiers).collect()
@@ -173,7 +174,12 @@ fn columns_and_rest(report: &SweepReport) -> (Vec<&str>, Vec<&str>) {
     };
     let (said, rest): (Vec<&str>, Vec<&str>) = all.iter().partition(|name| says(name));
     // A table without a column could not even say that nothing was tried.
-    if said.is_empty() { (all, Vec::new()) } else { (said, rest) }
+    if said.is_empty() { (vec![EVERY], rest) } else { (said, rest) }
+}
+
+/// What a cell has in a column. Where no property has one of its own, the same is to be said of them all.
+fn of_column<'c>(cell: &'c CellReport, column: &str) -> Option<&'c PropertyReport> {
+    if column == EVERY { cell.properties.values().next() } else { cell.properties.get(column) }
 }
 
 /// What is said below the table of the properties without a column.
@@ -200,7 +206,7 @@ fn grid(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> Table {
     table.set_header(names.map(|name| (*name).to_owned()).chain(columns.properties.iter().map(|p| header(p, layout))));
     for cell in &report.cells {
         let options = columns.axes.iter().map(|axis| cell.params.get(*axis).cloned().unwrap_or_default());
-        let property = |name: &&str| cell.properties.get(*name).map_or_else(String::new, |p| field(p, cell, layout));
+        let property = |name: &&str| of_column(cell, name).map_or_else(String::new, |p| field(p, cell, layout));
         let fields = columns.properties.iter().map(property);
         table.add_row([cell.lock.clone()].into_iter().chain(options).chain(fields));
     }
@@ -222,7 +228,7 @@ fn listed(report: &SweepReport, columns: &Columns<'_>) -> String {
     let listed = |cell: &CellReport| {
         let options = columns.axes.iter().filter_map(|axis| Some(format!("\n{axis} {}", cell.params.get(*axis)?)));
         let property = |name: &&str| {
-            let property = cell.properties.get(*name)?;
+            let property = of_column(cell, name)?;
             Some(format!("\n  {name:longest$}  {}", field(property, cell, Layout::Compact)))
         };
         let lines = options.chain(columns.properties.iter().filter_map(property));
@@ -262,13 +268,11 @@ fn field(property: &PropertyReport, cell: &CellReport, layout: Layout) -> String
 
 /// What the signs that occur in the table's fields mean.
 fn legend(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> String {
-    let fields: String = report
-        .cells
-        .iter()
-        .flat_map(|cell| {
-            columns.properties.iter().filter_map(|name| Some(field(cell.properties.get(*name)?, cell, layout)))
-        })
-        .collect();
+    let of_cell =
+        |cell| columns.properties.iter().filter_map(move |name| Some(field(of_column(cell, name)?, cell, layout)));
+    let all: Vec<String> = report.cells.iter().flat_map(of_cell).collect();
+    let fields = all.concat();
+    let has_plain = all.iter().any(|field| !field.contains([RIGHT, WRONG, DOUBT]));
     let number = match (layout, report.cells.as_slice()) {
         (Layout::Roomy | Layout::Compact | Layout::Dense, _) => "k/n: broken in k of n seeds".to_owned(),
         (Layout::Tight, [first, rest @ ..]) if rest.iter().all(|cell| cell.seeds == first.seeds) => {
@@ -281,6 +285,7 @@ fn legend(report: &SweepReport, columns: &Columns<'_>, layout: Layout) -> String
         (fields.contains(RIGHT), format!("{RIGHT} as expected")),
         (fields.contains(WRONG), format!("{WRONG} not as expected")),
         (fields.contains(DOUBT), format!("{DOUBT} nothing is shown")),
+        (has_plain, "no mark: no claim".to_owned()),
     ];
     let occurring: Vec<_> = signs.into_iter().filter_map(|(occurs, sign)| occurs.then_some(sign)).collect();
     occurring.join("   ")
@@ -295,6 +300,8 @@ fn painted(text: &str) -> String {
     })
 }
 
+/// The only column, where no property has one.
+const EVERY: &str = "every property";
 const RIGHT: char = '✓';
 const WRONG: char = '✗';
 const DOUBT: char = '?';

@@ -160,8 +160,22 @@ fn a_table_has_a_column_whatever_happened() {
     for property in report.cells.iter_mut().flat_map(|cell| cell.properties.values_mut()) {
         (property.named, property.broken) = (false, 0);
     }
-    let text = plain(&report, 140);
-    assert!(text.contains("rightful-accepted") && !text.contains("broken in no seed"), "{text}");
+    let text = plain(&report, 80);
+    assert!(text.starts_with("lock    resource   every property\n"), "{text}");
+    assert!(text.contains("redis   open       holds ✓\n"), "{text}");
+    assert!(text.contains("broken in no seed: grant-exclusion, belief-exclusion, effect-order,\n"), "{text}");
+    report.cells[0].vacuous = 1;
+    let text = plain(&report, 80);
+    assert!(text.contains("redis   open       vacuous ?\n") && text.contains("fence_rw   holds ✓"), "{text}");
+}
+
+#[test]
+fn a_number_of_a_vacuous_cell_is_not_told_to_be_as_expected() {
+    let mut report = gc_pause();
+    let cell = &mut report.cells[1];
+    cell.figures.insert("measure.belief-overlap.max".to_owned(), longest_belief_overlap());
+    cell.vacuous = 1;
+    assert_eq!(figures(&report), [""; 0]);
 }
 
 #[test]
@@ -171,6 +185,9 @@ fn where_no_claim_is_made_there_is_no_mark() {
         (property.broken, property.expected) = (312, "free".to_owned());
     });
     assert!(plain(&report, 140).lines().any(|row| row.contains("broken 312/1000   ")), "{}", plain(&report, 140));
+    let legend = "k/n: broken in k of n seeds   ✓ as expected   no mark: no claim\n";
+    assert!(plain(&report, 140).ends_with(legend), "{}", plain(&report, 140));
+    assert!(!plain(&gc_pause(), 140).contains("no mark"));
 }
 
 #[test]
