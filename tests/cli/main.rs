@@ -1,10 +1,10 @@
 //! The command line: exit codes, what goes where, and that bad input gets a clear error and no panic.
 
 mod check;
+mod endings;
 
 use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// A folder of its own for each test.
@@ -401,105 +401,4 @@ fn every_mistake_of_a_file_is_named_with_its_place_in_one_pass() {
     refused(&desk.fencepost(&["scenario", "empty.toml"]), 2, &["name"]);
     fs::write(desk.path("binary.toml"), [0xff, 0xfe, 0x00]).expect("written");
     refused(&desk.fencepost(&["scenario", "binary.toml"]), 2, &["binary.toml"]);
-}
-
-#[test]
-fn results_that_cannot_be_written_exit_74() {
-    let desk = Desk::new();
-    desk.write("a-file", "in the way");
-    let output = desk.fencepost(&["scenario", "gc-pause", "--seeds", "2", "--out", "a-file"]);
-    refused(&output, 74, &["cannot write a-file", "--out"]);
-    assert!(out(&output).contains("2/2"), "what was found out is printed all the same: {}", out(&output));
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_full_disk_exits_74() {
-    let desk = Desk::new();
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let output = desk.command(&["list"]).stdout(full).stderr(Stdio::piped()).spawn().expect("it starts");
-    let output = output.wait_with_output().expect("it ends");
-    refused(&output, 74, &["cannot write results to standard output"]);
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn help_that_cannot_be_written_is_not_silent() {
-    let desk = Desk::new();
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let output = desk.command(&["--help"]).stdout(full).stderr(Stdio::piped()).spawn().expect("it starts");
-    refused(&output.wait_with_output().expect("it ends"), 74, &["cannot write results to standard output"]);
-}
-
-#[test]
-fn a_closed_pipe_exits_74_without_a_panic() {
-    let desk = Desk::new();
-    let mut child =
-        desk.command(&["show", "gc-pause"]).stdout(closed_pipe()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let mut stderr = String::new();
-    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
-    assert_eq!(child.wait().expect("it ends").code(), Some(74), "{stderr}");
-    assert!(stderr.contains("standard output") && !stderr.contains("panicked"), "{stderr}");
-}
-
-/// The writing end of a pipe that nobody reads any more.
-fn closed_pipe() -> Stdio {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    writer.into()
-}
-
-#[test]
-#[cfg(unix)]
-fn ctrl_c_keeps_finished_cells_and_exits_130() {
-    let desk = Desk::new();
-    // The first cell takes a moment, the second for ever.
-    desk.write(
-        "long.toml",
-        r#"
-        name = "long"
-        title = "one short cell, one long"
-        source = "own"
-        seeds = 400
-        horizon = "20min"
-        lock = "redis"
-        [client.worker]
-        count = 2
-        [matrix.length]
-        a-short = { client.worker.rounds = 1 }
-        b-long = { client.worker.rounds = "forever" }
-        "#,
-    );
-    let mut child = desk
-        .command(&["scenario", "long.toml", "--format", "json", "--threads", "1"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    // It works until it is told to stop; when exactly it is told does not matter.
-    wait_until_busy(child.id());
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
-    assert!(told.success());
-    let mut stdout = String::new();
-    child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("text");
-    let mut stderr = String::new();
-    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
-    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{stderr}");
-    assert!(stderr.contains("1 of 2 cells"), "{stderr}");
-    let json: serde_json::Value = serde_json::from_str(&stdout).expect("what is finished is whole");
-    assert_eq!(json["cells"].as_array().map(Vec::len), Some(1));
-}
-
-/// Waits until the process has used enough processor time to be past its first cell.
-#[cfg(unix)]
-fn wait_until_busy(process: u32) {
-    loop {
-        let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).expect("it lives");
-        let ticks: u64 =
-            stat.rsplit(')').next().and_then(|rest| rest.split(' ').nth(12)?.parse().ok()).expect("a number");
-        if ticks > 100 {
-            return;
-        }
-        std::thread::yield_now();
-    }
 }

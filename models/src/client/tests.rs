@@ -1,5 +1,10 @@
 //! The scripted client with the lock on one Redis server, without a kernel.
 
+mod back;
+mod interrupts;
+mod janitor;
+mod several;
+mod threads;
 mod tokens;
 
 use host::{Clock, Cue, Host, MonoTime, Span};
@@ -416,12 +421,6 @@ fn a_lock_that_is_acquired_again_is_forgotten_first() {
     assert_eq!([times(&bench, "granted"), times(&bench, "released")], [2, 1]);
 }
 
-/// A script that holds `orders` and `stock`.
-fn both(steps: impl IntoIterator<Item = Step>) -> Setup {
-    let both = [acquire(), Step::Acquire { lock: STOCK, handle: STOCK, wait: None }];
-    Setup::of(both.into_iter().chain(steps).collect::<Vec<_>>())
-}
-
 const STOCK: LockName = LockName::fixed("stock");
 
 /// In the name of which attempts operations were sent.
@@ -431,64 +430,6 @@ fn senders(bench: &Bench) -> Vec<u32> {
         _ => None,
     };
     bench.notes().into_iter().filter_map(sender).collect()
-}
-
-#[test]
-fn a_client_acts_in_the_name_of_the_last_lock_that_it_holds() {
-    let bench = Bench::new(Guard::Open);
-    let release = |handle| Step::Release { handle, how: GivingBack::default() };
-    both([write(), release(STOCK), write(), release(LOCK), write()]).naive().play(&bench);
-    assert_eq!(senders(&bench), [2, 1, 1]);
-    let bench = Bench::new(Guard::Open);
-    both([write(), release(LOCK), write(), release(STOCK), write()]).naive().play(&bench);
-    assert_eq!(senders(&bench), [2, 2, 2]);
-    let bench = Bench::new(Guard::Open);
-    Setup::of([acquire(), RELEASE, acquire(), RELEASE, write()]).naive().play(&bench);
-    assert_eq!(senders(&bench), [2], "not of the first, which was given back before");
-}
-
-#[test]
-fn a_release_is_sent_in_the_name_of_its_own_attempt() {
-    let bench = Bench::new(Guard::Open);
-    both([RELEASE]).play(&bench);
-    let owner = |key, attempt, by| {
-        let (authority, cause) = (REDIS.node(), Cause::Request(Some(by)));
-        Note::Owner { authority, key, attempt, cause }
-    };
-    let owners: Vec<_> = bench.notes().into_iter().filter(|note| matches!(note, Note::Owner { .. })).collect();
-    let (one, two) = (attempt(1), attempt(2));
-    assert_eq!(owners, [owner(LOCK, Some(one), one), owner(STOCK, Some(two), two), owner(LOCK, None, one)]);
-    let ended = |ordinal| bench.notes().iter().position(|note| *note == Note::Ended { attempt: attempt(ordinal) });
-    assert!(ended(1) < ended(2) && ended(1).is_some(), "the other is held to the end of the round");
-}
-
-#[test]
-fn a_look_at_the_clock_looks_at_all_that_is_held() {
-    for (extended, wrote) in [(&[][..], 0), (&[LOCK][..], 0), (&[STOCK][..], 0), (&[LOCK, STOCK][..], 1)] {
-        let bench = Bench::new(Guard::Open);
-        let extend = |handle: &LockName| Step::Extend { handle: *handle, by: Some(secs(20)) };
-        both(extended.iter().map(extend).chain([sleep(secs(11)), write()])).play(&bench);
-        assert_eq!(times(&bench, "Wrote"), wrote, "{extended:?}");
-    }
-}
-
-#[test]
-fn a_round_that_ends_early_gives_back_all_that_is_held() {
-    let bench = Bench::new(Guard::Open);
-    bench.mishap("read", Mishap::RequestLost);
-    both([read()]).play(&bench);
-    let released = |note| match note {
-        Note::Released { attempt } => Some(attempt.ordinal()),
-        _ => None,
-    };
-    assert_eq!(bench.notes().into_iter().filter_map(released).collect::<Vec<_>>(), [2, 1]);
-}
-
-#[test]
-fn what_is_held_is_held_to_the_first_deadline() {
-    let bench = Bench::new(Guard::Open);
-    both([Step::Extend { handle: LOCK, by: Some(secs(20)) }, Step::Hold]).play(&bench);
-    assert_eq!(bench.monotonic(), MonoTime::default() + millis(9_898));
 }
 
 #[test]
@@ -509,164 +450,6 @@ fn the_delays_between_tries_grow() {
     let retry = Retry { delay: Span::Fixed(millis(100)), growth, times: Some(5) };
     Setup { retry, ..Setup::of([acquire()]) }.play(&bench);
     assert_eq!(bench.monotonic(), MonoTime::default() + millis(100 + 200 + 400 + 800 + 1_000));
-}
-
-#[test]
-fn a_client_whose_work_goes_on_acts_in_the_name_of_what_it_has_given_back() {
-    let bench = Bench::new(Guard::Open);
-    let early = release(GivingBack { working: Working::GoesOn, ..GivingBack::default() });
-    Setup::of([acquire(), early, write(), sleep(secs(11)), write()]).renewing_every(secs(3)).play(&bench);
-    assert_eq!((senders(&bench), times(&bench, "renewing")), (vec![1], 0));
-    let end = ["Released", "released", "Checked", "checked", "about-to-write", "Left", "Wrote", "Ended", "ended"];
-    assert_eq!(since(&bench, "Released"), end, "given back once, and the section ends with its deadline");
-}
-
-#[test]
-fn what_is_given_back_cannot_be_given_back_again() {
-    let bench = Bench::new(Guard::Open);
-    let early = || release(GivingBack { working: Working::GoesOn, ..GivingBack::default() });
-    Setup::of([acquire(), early(), RELEASE, write()]).play(&bench);
-    assert_eq!([times(&bench, "releasing"), times(&bench, "Wrote")], [1, 0]);
-}
-
-#[test]
-fn a_release_waits_so_long_for_its_answer() {
-    let bench = Bench::new(Guard::Open);
-    bench.mishap("release", Mishap::ReplyTakes(millis(500)));
-    let timeout = Some(millis(100));
-    Setup::of([acquire(), release(GivingBack { timeout, ..GivingBack::default() }), read()]).play(&bench);
-    assert_eq!(since(&bench, "ReleaseRefused"), ["ReleaseRefused", "release-refused"]);
-    assert_eq!(bench.monotonic(), MonoTime::default() + millis(100));
-}
-
-#[test]
-fn a_release_without_an_answer_ends_the_round_or_is_ignored_or_asked_again() {
-    let after = |on_error| {
-        let bench = Bench::new(Guard::Open);
-        bench.mishap("release", Mishap::RequestLost);
-        Setup::of([acquire(), release(GivingBack { on_error, ..GivingBack::default() }), write()]).naive().play(&bench);
-        ["releasing", "released", "Wrote"].map(|event| times(&bench, event))
-    };
-    assert_eq!(after(OnError::End), [1, 0, 0]);
-    assert_eq!(after(OnError::Ignore), [1, 0, 1]);
-    assert_eq!(after(OnError::Retry), [2, 1, 1]);
-}
-
-/// The threads of one client, with one lock of 2 s.
-fn play_threads(bench: &Bench, threads: Vec<Vec<Step>>, rounds: Rounds) -> bool {
-    let retry = Retry { delay: Span::Fixed(millis(300)), growth: None, times: None };
-    let script = Script { threads, policy: Policy::Checked, rounds, retry, call_timeout: secs(1) };
-    let lock = SingleRedis::new(REDIS, Some(secs(2)), secs(1), &RedisLock::default());
-    bench.run(play(bench.clone(), lock, Clock::Monotonic, RESOURCE, Rc::new(script))).is_some()
-}
-
-#[test]
-fn threads_play_side_by_side_and_the_client_ends_with_the_last() {
-    let bench = Bench::new(Guard::Open);
-    let section = |length| vec![acquire(), sleep(length), write(), RELEASE];
-    assert!(play_threads(&bench, vec![section(millis(100)), section(millis(500))], Rounds::Times(1)));
-    assert_eq!([times(&bench, "started"), times(&bench, "Wrote"), times(&bench, "released")], [1, 2, 2]);
-    assert_eq!(bench.monotonic(), MonoTime::default() + millis(800), "the other tries again at 300 ms");
-}
-
-#[test]
-fn each_arrival_is_a_round_of_its_own() {
-    let bench = Bench::new(Guard::Open);
-    let rounds = Rounds::Arrive { every: Span::Fixed(millis(900)), until: Cue(3) };
-    assert!(play_threads(&bench, vec![vec![read(), sleep(secs(2)), read()]], rounds));
-    // At 0.9, 1.8 and 2.7 s, whether or not those before are over.
-    assert_eq!(times(&bench, "Read"), 6);
-    assert_eq!(bench.monotonic(), MonoTime::default() + millis(4_700));
-}
-
-const fn reap(unless: Option<LockName>, compare: Compare) -> Step {
-    Step::Reap { lock: LOCK, how: Reaping { unless, compare } }
-}
-
-#[test]
-fn a_janitor_takes_a_lock_away_in_nobodys_name() {
-    let bench = Bench::new(Guard::Open);
-    rival_takes(&bench, 60_000);
-    let twice = Step::Repeat { times: 2, steps: vec![reap(None, Compare::Name)] };
-    Setup::of([Step::Acquire { lock: STOCK, handle: STOCK, wait: None }, twice, acquire(), RELEASE]).play(&bench);
-    assert_eq!([times(&bench, "denied"), times(&bench, "released")], [0, 1]);
-    for janitor in [reap(None, Compare::Value), Step::Repeat { times: 1, steps: vec![reap(None, Compare::Name)] }] {
-        let bench = Bench::new(Guard::Open);
-        Setup::of([acquire(), janitor]).play(&bench);
-        let gone = |note: &Note| matches!(note, Note::Owner { attempt: None, cause: Cause::Request(None), .. });
-        assert!(bench.notes().iter().any(gone), "{:?}", bench.notes());
-    }
-}
-
-#[test]
-fn a_janitor_leaves_alone_what_it_finds_in_use() {
-    let sign = Command::set_nx(STOCK, "sign".into(), None);
-    for (unless, denied) in [(Some(STOCK), 1), (Some("other".into()), 0)] {
-        let bench = Bench::new(Guard::Open);
-        rival_takes(&bench, 60_000);
-        bench.serve(None, REDIS, sign.clone());
-        Setup::of([reap(unless, Compare::Name), acquire_for(Some(Duration::ZERO))]).play(&bench);
-        assert_eq!(times(&bench, "denied"), denied);
-    }
-}
-
-#[test]
-fn a_janitor_that_compares_the_value_takes_only_what_it_has_looked_at() {
-    for (compare, denied) in [(Compare::Name, 0), (Compare::Value, 1)] {
-        let bench = Bench::new(Guard::Open);
-        rival_takes(&bench, 100);
-        bench.mishap("get", Mishap::ReplyTakes(millis(200)));
-        let successor = |bench: &Bench| {
-            bench.serve(None, REDIS, Command::set_nx(LOCK, "successor".into(), None));
-        };
-        let janitor = Setup::of([reap(None, compare), acquire_for(Some(Duration::ZERO))]).program(&bench);
-        let meanwhile = async {
-            bench.sleep(millis(150)).await;
-            successor(&bench);
-        };
-        bench.run(host::all([
-            Box::pin(janitor) as std::pin::Pin<Box<dyn Future<Output = ()> + '_>>,
-            Box::pin(meanwhile),
-        ]));
-        assert_eq!(times(&bench, "denied"), denied);
-    }
-}
-
-#[test]
-fn a_janitor_without_an_answer_ends_its_round() {
-    let bench = Bench::new(Guard::Open);
-    bench.mishap("get", Mishap::RequestLost);
-    Setup::of([reap(None, Compare::Name), acquire()]).play(&bench);
-    assert_eq!(times(&bench, "attempting"), 0);
-}
-
-#[test]
-fn an_interrupt_ends_an_attempt_that_has_no_answer_yet() {
-    let bench = Bench::new(Guard::Open);
-    bench.at(points::ATTEMPTING, Bench::interrupt);
-    bench.mishap("set", Mishap::ReplyTakes(millis(100)));
-    assert!(Setup::default().play(&bench));
-    assert_eq!(since(&bench, "attempting"), ["attempting", "Owner", "Failed", "failed", "GaveUp"]);
-    assert!(bench.monotonic() < MonoTime::default() + millis(100), "it does not wait for the answer");
-}
-
-#[test]
-fn an_interrupt_ends_the_wait_for_the_next_try() {
-    let bench = Bench::new(Guard::Open);
-    rival_takes(&bench, 60_000);
-    bench.at(points::DENIED, Bench::interrupt);
-    assert!(Setup::default().play(&bench));
-    assert_eq!(since(&bench, "attempting"), ["attempting", "Denied", "denied", "GaveUp"]);
-}
-
-#[test]
-fn an_interrupt_that_finds_nobody_waiting_changes_nothing() {
-    for point in [points::STARTED, points::GRANTED, points::READ_DONE, points::RELEASING] {
-        let bench = Bench::new(Guard::Open);
-        bench.at(point, Bench::interrupt);
-        Setup::default().play(&bench);
-        assert_eq!([times(&bench, "Wrote"), times(&bench, "released")], [1, 1], "{point:?}");
-    }
 }
 
 #[test]
