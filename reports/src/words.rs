@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use host::{AttemptId, Duration, MonoTime, NodeId, SimTime, nanos};
-use spec::{Assumption, History, Property};
+use spec::{Assumption, History};
 
 /// An instant, in seconds since the run began.
 pub(crate) fn seconds(at: SimTime) -> String {
@@ -90,26 +90,6 @@ impl<'h> Names<'h> {
     /// Who acted: an attempt, or somebody who had none.
     pub(crate) fn of_any(&self, attempt: Option<AttemptId>) -> String {
         attempt.map_or_else(|| "somebody outside any attempt".to_owned(), |attempt| self.of(attempt))
-    }
-}
-
-/// The property in a sentence's worth of words.
-pub(crate) const fn statement(property: Property) -> &'static str {
-    match property {
-        Property::GrantExclusion => "no two grants may be promised for the same time",
-        Property::BeliefExclusion => "no two clients may take the lock to be theirs at the same time",
-        Property::EffectOrder => "nothing of an older grant may be applied after something of a newer one",
-        Property::NoLostUpdate => "a write may replace only the version that it was based on",
-        Property::RightfulAccepted => "the holder of the newest grant may not be refused while its promise lasts",
-        Property::TokenOrder => "who holds the lock later has the higher token",
-        Property::OwnerRelease => "nobody else may release, clean up, take over or extend what an attempt owns",
-        Property::HolderInformed => "who has lost the lock may not go on for longer than the bound without knowing",
-        Property::NoLeak => "a lock may not stay for ever with an owner that does not use it while somebody waits",
-        Property::Progress => "nobody may wait for longer than the bound while nobody is in the lock's section",
-        Property::NoDeadlock => "clients may not wait for each other in a circle",
-        Property::Fairness => "nobody who waits may be overtaken more often than the bound",
-        Property::NoNeedlessLoss => "a live holder may not lose the lock while it has a right to it",
-        Property::SingleEffect => "a side effect may be done only once",
     }
 }
 

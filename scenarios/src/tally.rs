@@ -129,7 +129,7 @@ impl Tally {
         };
         Self {
             seeds,
-            properties: Property::ALL.iter().filter(|one| cell.bounds.judge(**one)).map(property).collect(),
+            properties: Property::ALL.iter().filter(|one| one.is_judged(&cell.bounds)).map(property).collect(),
             vacuous: 0,
             missed_faults: BTreeMap::new(),
             landed: vec![0; cell.faults.len()],

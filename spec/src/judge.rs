@@ -16,10 +16,7 @@ use crate::grants::{ClaimId, Grants};
 use crate::history::{Ending, Entry, History, Note};
 use crate::lives::{Life, lives};
 use crate::owners::Owners;
-use crate::property::{
-    Property, belief_exclusion, effect_order, fairness, grant_exclusion, holder_informed, no_deadlock, no_leak,
-    no_lost_update, no_needless_loss, owner_release, progress, rightful_accepted, single_effect, token_order,
-};
+use crate::property::Property;
 use crate::queue::{Wait, waits};
 use crate::rules::Rules;
 use crate::verdict::{Evidence, Judgement, Measures, Verdict};
@@ -44,7 +41,7 @@ pub fn judge(history: &History, rules: &Rules, properties: &[Property]) -> Judge
     let mut verdicts = BTreeMap::new();
     for property in Property::ALL {
         let is_asked = properties.contains(&property);
-        if let Some(found) = check(property, &case, &mut measures, is_asked)
+        if let Some(found) = property.check(&case, &mut measures, is_asked)
             && is_asked
         {
             verdicts.insert(property, verdict(history, found));
@@ -160,30 +157,6 @@ impl From<Option<Evidence>> for Finding {
     fn from(broken: Option<Evidence>) -> Self {
         broken.map_or(Self::Holds, Self::Broken)
     }
-}
-
-/// Checks a property. Those that count something are checked whether they are asked for or not; `None`: the
-/// others, if they are not.
-fn check(property: Property, case: &Case<'_>, measures: &mut Measures, is_asked: bool) -> Option<Finding> {
-    let bounds = &case.rules.bounds;
-    let found = match property {
-        Property::GrantExclusion => grant_exclusion::check(case, measures).into(),
-        Property::BeliefExclusion => belief_exclusion::check(case, measures).into(),
-        Property::EffectOrder => effect_order::check(case, measures).into(),
-        Property::NoLostUpdate => no_lost_update::check(case, measures).into(),
-        Property::RightfulAccepted => rightful_accepted::check(case, measures).into(),
-        _ if !is_asked => return None,
-        Property::TokenOrder => token_order::check(case),
-        Property::OwnerRelease => owner_release::check(case),
-        Property::HolderInformed => holder_informed::check(case, bounds.inform?),
-        Property::NoLeak => no_leak::check(case, bounds.leak?),
-        Property::Progress => progress::check(case, bounds.progress?),
-        Property::NoDeadlock => no_deadlock::check(case),
-        Property::Fairness => fairness::check(case, bounds.overtakes?),
-        Property::NoNeedlessLoss => no_needless_loss::check(case),
-        Property::SingleEffect => single_effect::check(case),
-    };
-    Some(found)
 }
 
 fn verdict(history: &History, found: Finding) -> Verdict {

@@ -37,20 +37,6 @@ pub struct Bounds {
     pub overtakes: Option<u32>,
 }
 
-impl Bounds {
-    /// Whether the property can be judged: it has its bound, or needs none.
-    #[must_use]
-    pub const fn judge(&self, property: Property) -> bool {
-        match property {
-            Property::Progress => self.progress.is_some(),
-            Property::HolderInformed => self.inform.is_some(),
-            Property::NoLeak => self.leak.is_some(),
-            Property::Fairness => self.overtakes.is_some(),
-            _ => true,
-        }
-    }
-}
-
 /// How a lock's promise is to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rules {

@@ -179,6 +179,6 @@ fn the_first_holder_s_update_survives_its_own_death_only_if_it_had_left() {
         *counts.entry(writes(&player.play_with(SEED, &[kill]))).or_insert(0) += 1;
     }
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [1, 2], "{counts:?}");
-    let unbounded = Property::ALL.into_iter().filter(|one| spec::Bounds::default().judge(*one));
+    let unbounded = Property::ALL.into_iter().filter(|one| one.is_judged(&spec::Bounds::default()));
     assert!(plain.judgement.verdicts.keys().copied().eq(unbounded));
 }

@@ -7,7 +7,7 @@ use spec::{Assumption, Evidence, Property};
 use super::broken_assumption;
 use super::holders::overlap_of_the_two;
 use super::violation::{Violation, is_overlap};
-use crate::words::{list, seconds, statement, unmet};
+use crate::words::{list, seconds, unmet};
 
 /// Which properties that breaks, and whose fault it is.
 pub(super) fn verdict(violation: &Violation<'_>) -> String {
@@ -22,7 +22,7 @@ pub(super) fn verdict(violation: &Violation<'_>) -> String {
 /// What the broken properties say, and since when each is broken.
 pub(super) fn statements(violation: &Violation<'_>) -> String {
     let said = |(property, evidence): (Property, &Evidence)| {
-        format!("{property}, broken at {}, says that {}", seconds(evidence.at), statement(property))
+        format!("{property}, broken at {}, says that {}", seconds(evidence.at), property.statement())
     };
     let said: Vec<String> = broken(violation).into_iter().map(said).collect();
     format!("{}.", said.join("; "))

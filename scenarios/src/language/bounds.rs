@@ -11,7 +11,7 @@
 //! without its bound is not judged, and to expect something of it is a mistake.
 
 use host::Duration;
-use spec::{Bounds, Property};
+use spec::Bounds;
 
 use super::error::Sink;
 use super::expect::Claims;
@@ -67,20 +67,9 @@ fn beyond_lease(sink: &Sink, node: &Node, leak: Duration, ttl: Option<Option<Dur
 /// Refuses what is expected of a property that is not judged, at its place.
 pub(super) fn check_claims(sink: &Sink, bounds: &Bounds, claims: &Claims<'_>) {
     for (property, (_, site)) in &claims.properties {
-        if let Some(key) = key(*property).filter(|_| !bounds.judge(*property)) {
+        if let Some(key) = property.bound().filter(|_| !property.is_judged(bounds)) {
             let message = format!("`{}` is not judged without its bound", property.name());
             sink.error_with(*site, message, Some(format!("say `bounds.{key}`")));
         }
-    }
-}
-
-/// The key of the bound that the property needs.
-const fn key(property: Property) -> Option<&'static str> {
-    match property {
-        Property::Progress => Some("progress"),
-        Property::HolderInformed => Some("inform"),
-        Property::NoLeak => Some("leak"),
-        Property::Fairness => Some("overtakes"),
-        _ => None,
     }
 }

@@ -72,7 +72,7 @@ pub(super) struct Claims<'t> {
 impl Claims<'_> {
     /// What is expected of that property: it holds, if no entry names it.
     pub(super) fn expected(&self, property: Property) -> Expected {
-        if self.bounds.is_some_and(|bounds| !bounds.judge(property)) {
+        if self.bounds.is_some_and(|bounds| !property.is_judged(&bounds)) {
             return Expected::Free;
         }
         self.properties.get(&property).map_or(Expected::Holds, |(claim, _)| claim.expected)

@@ -25,13 +25,20 @@ use crate::grants::ClaimId;
 use crate::history::{Entry, Note, OpId};
 use crate::judge::Case;
 use crate::overlap;
+use crate::property::{Check, Facts};
 use crate::rules::Policy;
 use crate::verdict::{Evidence, Measures};
 use crate::windows::Stretch;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "belief-exclusion",
+    statement: "no two clients may take the lock to be theirs at the same time",
+    check: Check::Counts(check),
+};
+
 /// Broken at the first instant at which two clients believe. In the right is the one whose promised
 /// window is open then; the older one if both are, or neither.
-pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut beliefs = beliefs(case, case.history.over());
     let overlap = overlap::sweep(&mut beliefs, |belief| case.grants[belief.claim].attempt.client())?;
     measures.belief_overlap = overlap.longest;

@@ -20,11 +20,18 @@
 use crate::grants::{ClaimId, Rank};
 use crate::history::Note;
 use crate::judge::Case;
+use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
+
+pub(super) const FACTS: Facts = Facts {
+    name: "effect-order",
+    statement: "nothing of an older grant may be applied after something of a newer one",
+    check: Check::Counts(check),
+};
 
 /// Broken at the first operation that comes after one of a newer grant. The newer one was in the
 /// right.
-pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut newest = case.grants.newest();
     let mut highest: Vec<Option<Applied>> = vec![None; case.grants.locks()];
     let mut broken = None;

@@ -9,11 +9,18 @@
 
 use crate::grants::ClaimId;
 use crate::judge::{Case, Finding};
+use crate::property::{Check, Facts};
 use crate::queue::Wait;
 use crate::verdict::Evidence;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "fairness",
+    statement: "nobody who waits may be overtaken more often than the bound",
+    check: Check::AtMost { key: "overtakes", bound: |bounds| bounds.overtakes, check },
+};
+
 /// Broken when somebody is overtaken once too often. That one was in the right.
-pub(crate) fn check(case: &Case<'_>, bound: u32) -> Finding {
+fn check(case: &Case<'_>, bound: u32) -> Finding {
     let first = case.waits().chunk_by(|a, b| a.lock == b.lock).filter_map(|of_lock| overtaken(case, of_lock, bound));
     first.min_by_key(|evidence| evidence.at).into()
 }

@@ -11,10 +11,17 @@
 
 use crate::judge::Case;
 use crate::overlap;
+use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
 
+pub(super) const FACTS: Facts = Facts {
+    name: "grant-exclusion",
+    statement: "no two grants may be promised for the same time",
+    check: Check::Counts(check),
+};
+
 /// Broken at the first instant at which two windows are open. The older one was in the right.
-pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut windows = case.windows().to_vec();
     let overlap = overlap::sweep(&mut windows, |window| window.claim)?;
     measures.grant_overlap = overlap.longest;

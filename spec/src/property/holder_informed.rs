@@ -16,12 +16,19 @@ use crate::history::Activity;
 use crate::judge::{Case, Finding};
 use crate::owners::Tenure;
 use crate::property::belief_exclusion::beliefs;
+use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 use crate::windows::Stretch;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "holder-informed",
+    statement: "who has lost the lock may not go on for longer than the bound without knowing",
+    check: Check::Within { key: "inform", bound: |bounds| bounds.inform, check },
+};
+
 /// Broken once a client has been in the wrong for longer than the bound. In the right is whoever owns the
 /// lock then, if anybody does.
-pub(crate) fn check(case: &Case<'_>, bound: Duration) -> Finding {
+fn check(case: &Case<'_>, bound: Duration) -> Finding {
     if case.servers_are_silent() {
         return Finding::unwitnessed();
     }

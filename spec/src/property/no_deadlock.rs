@@ -14,10 +14,17 @@ use host::{NodeId, SimTime};
 
 use crate::grants::{ClaimId, LockId};
 use crate::judge::{Case, Finding};
+use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "no-deadlock",
+    statement: "clients may not wait for each other in a circle",
+    check: Check::Looks(check),
+};
+
 /// Broken when the first circle closes. Named are its clients' tries, each waiting for the next.
-pub(crate) fn check(case: &Case<'_>) -> Finding {
+fn check(case: &Case<'_>) -> Finding {
     if !somebody_waits_and_has(case) {
         return Finding::Holds;
     }

@@ -15,11 +15,18 @@ use crate::grants::LockId;
 use crate::history::Activity;
 use crate::judge::{Case, Finding};
 use crate::owners::Tenure;
+use crate::property::{Check, Facts};
 use crate::queue::Wait;
 use crate::verdict::Evidence;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "no-leak",
+    statement: "a lock may not stay for ever with an owner that does not use it while somebody waits",
+    check: Check::Within { key: "leak", bound: |bounds| bounds.leak, check },
+};
+
 /// Broken since the lock was out of use, owned, and waited for. The one that waits was in the right.
-pub(crate) fn check(case: &Case<'_>, bound: Duration) -> Finding {
+fn check(case: &Case<'_>, bound: Duration) -> Finding {
     if case.servers_are_silent() {
         return Finding::unwitnessed();
     }

@@ -8,11 +8,18 @@
 
 use crate::history::{History, Note, ObjectName};
 use crate::judge::Case;
+use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
+
+pub(super) const FACTS: Facts = Facts {
+    name: "no-lost-update",
+    statement: "a write may replace only the version that it was based on",
+    check: Check::Counts(check),
+};
 
 /// Broken at the first write that replaced another version than it was based on. In the right was
 /// the writer of what was replaced.
-pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut broken = None;
     for (i, entry) in case.history.entries.iter().enumerate() {
         let Note::Wrote { attempt, object, based_on: Some(based_on), replaced, .. } = &entry.note else { continue };

@@ -25,10 +25,17 @@ use crate::grants::ClaimId;
 use crate::history::{Activity, Cause, Note};
 use crate::judge::{Case, Finding};
 use crate::owners::{Blow, Taking, Tenure};
+use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "no-needless-loss",
+    statement: "a live holder may not lose the lock while it has a right to it",
+    check: Check::Looks(check),
+};
+
 /// Broken when the lock is lost. The holder was in the right; beside it stands whoever took the lock away.
-pub(crate) fn check(case: &Case<'_>) -> Finding {
+fn check(case: &Case<'_>) -> Finding {
     if case.servers_are_silent() {
         return Finding::unwitnessed();
     }

@@ -15,10 +15,17 @@ use crate::grants::ClaimId;
 use crate::history::{Cause, Note};
 use crate::judge::{Case, Finding};
 use crate::owners::{Blow, Taking};
+use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "owner-release",
+    statement: "nobody else may release, clean up, take over or extend what an attempt owns",
+    check: Check::Looks(check),
+};
+
 /// Broken at the first such request. The owner was in the right.
-pub(crate) fn check(case: &Case<'_>) -> Finding {
+fn check(case: &Case<'_>) -> Finding {
     if case.servers_are_silent() {
         return Finding::unwitnessed();
     }

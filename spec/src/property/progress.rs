@@ -12,11 +12,18 @@ use host::{Duration, SimTime};
 use crate::grants::LockId;
 use crate::judge::{Case, Finding};
 use crate::owners::Tenure;
+use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
+
+pub(super) const FACTS: Facts = Facts {
+    name: "progress",
+    statement: "nobody may wait for longer than the bound while nobody is in the lock's section",
+    check: Check::Within { key: "progress", bound: |bounds| bounds.progress, check },
+};
 
 /// Broken once it has lasted for longer than the bound. The one that waits was in the right; beside it
 /// stands whoever owns the lock, if anybody does.
-pub(crate) fn check(case: &Case<'_>, bound: Duration) -> Finding {
+fn check(case: &Case<'_>, bound: Duration) -> Finding {
     let end = case.liveness_end();
     let (mut broken, mut is_open): (Option<Evidence>, bool) = (None, false);
     for idle in idle(case, end) {

@@ -13,10 +13,17 @@
 
 use crate::history::Note;
 use crate::judge::Case;
+use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
 
+pub(super) const FACTS: Facts = Facts {
+    name: "rightful-accepted",
+    statement: "the holder of the newest grant may not be refused while its promise lasts",
+    check: Check::Counts(check),
+};
+
 /// Broken at the first refusal of a rightful holder.
-pub(crate) fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut newest = case.grants.newest();
     let mut broken = None;
     for (i, entry) in case.history.entries.iter().enumerate() {

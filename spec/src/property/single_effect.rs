@@ -12,10 +12,14 @@ use std::collections::BTreeMap;
 
 use crate::history::Note;
 use crate::judge::{Case, Finding};
+use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 
+pub(super) const FACTS: Facts =
+    Facts { name: "single-effect", statement: "a side effect may be done only once", check: Check::Looks(check) };
+
 /// Broken at the first effect that had been done before. Who did it first was in the right.
-pub(crate) fn check(case: &Case<'_>) -> Finding {
+fn check(case: &Case<'_>) -> Finding {
     let mut done = BTreeMap::new();
     for (i, entry) in case.history.entries.iter().enumerate() {
         let Note::Effected { attempt, effect, .. } = entry.note else { continue };

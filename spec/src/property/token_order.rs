@@ -11,11 +11,18 @@
 use crate::grants::{ClaimId, LockId};
 use crate::history::Token;
 use crate::judge::{Case, Finding};
+use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 use crate::windows::Stretch;
 
+pub(super) const FACTS: Facts = Facts {
+    name: "token-order",
+    statement: "who holds the lock later has the higher token",
+    check: Check::Looks(check),
+};
+
 /// Broken when the later of the two is granted, which was in the right.
-pub(crate) fn check(case: &Case<'_>) -> Finding {
+fn check(case: &Case<'_>) -> Finding {
     let tickets = tickets(case);
     if tickets.len() < 2 {
         return Finding::Holds;
