@@ -45,6 +45,9 @@ pub struct CellReport {
     pub vacuous: u64,
     /// In how many of them some property could not be decided.
     pub inconclusive: u64,
+    /// In how many of them nobody was granted a lock, although some script asks for one: then what is said of
+    /// promises and their holders held for want of any.
+    pub ungranted: u64,
     /// Whether all properties came out as expected, and faults landed as they should.
     pub as_expected: bool,
     /// How it came out.

@@ -84,6 +84,17 @@ pub fn figures(report: &SweepReport) -> Vec<String> {
     report.cells.iter().flat_map(of_cell).chain(frontiers).collect()
 }
 
+/// The cells in which all held for want of a holder, a line each: nothing was broken, and nobody was granted
+/// a lock in any seed. No expectation is hurt by it (a file that wants a grant says so by `reach`), but a person
+/// should know.
+#[must_use]
+pub fn ungranted(report: &SweepReport) -> Vec<String> {
+    let is_meant =
+        |cell: &&CellReport| cell.ungranted == cell.seeds && cell.properties.values().all(|one| one.broken == 0);
+    let told = |cell| format!("{}: nothing is broken, but nobody was granted a lock in any seed", place(cell));
+    report.cells.iter().filter(is_meant).map(told).collect()
+}
+
 /// Which cell it is: `redis, open`.
 fn place(cell: &CellReport) -> String {
     cell.params.values().fold(cell.lock.clone(), |place, option| format!("{place}, {option}"))

@@ -293,6 +293,7 @@ fn gc_pause_cell(resource: &str, lost: u64) -> CellReport {
         seeds: 1_000,
         vacuous: 0,
         inconclusive: 0,
+        ungranted: 0,
         as_expected: true,
         standing: Standing::AsExpected,
         properties: ABOUT_THE_RESOURCE

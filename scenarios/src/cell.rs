@@ -9,7 +9,7 @@ use std::sync::Arc;
 use host::{Cue, Duration, Name, Operation, Part, Point, Ppm, Shortage, Span};
 use models::guard::{Guard, Manner};
 use models::lock::{Lock, RedisServer};
-use models::script::Script;
+use models::script::{Script, Step};
 pub use sim::{Direction, Held};
 use spec::{Assumption, Bounds, ObjectName, Property};
 
@@ -114,6 +114,12 @@ impl Cell {
     /// question to all seeds together.
     pub(crate) fn missed(&self, landed: &[bool]) -> impl Iterator<Item = &Fault> {
         self.faults.iter().zip(landed).filter(|(fault, landed)| !**landed && !fault.is_drawn()).map(|(fault, _)| fault)
+    }
+
+    /// Whether the script of some client asks for a lock that somebody grants.
+    pub(crate) fn wants_a_grant(&self) -> bool {
+        let acquires = |step: &Step| matches!(step, Step::Acquire { .. });
+        self.clients.iter().any(|client| client.lock != Lock::None && client.script.all_steps().any(acquires))
     }
 }
 

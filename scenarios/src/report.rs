@@ -85,6 +85,7 @@ pub fn cell_report(cell: &Cell, lock: &str, tally: &Tally, trace: Option<String>
         seeds: tally.seeds,
         vacuous: tally.vacuous,
         inconclusive: tally.inconclusive,
+        ungranted: tally.ungranted,
         as_expected: tally.standing() == Standing::AsExpected,
         standing: tally.standing(),
         properties: Property::ALL.into_iter().filter_map(property).collect(),

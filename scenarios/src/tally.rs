@@ -38,6 +38,8 @@ pub struct Tally {
     landed: Vec<u64>,
     /// In how many seeds some property could not be decided.
     pub inconclusive: u64,
+    /// In how many seeds nobody was granted a lock, although some script asks for one.
+    pub ungranted: u64,
     /// The longest overlap of promised windows of each seed.
     pub grant_overlap: Overlaps,
     /// The longest overlap of beliefs of each seed.
@@ -134,6 +136,7 @@ impl Tally {
             missed_faults: BTreeMap::new(),
             landed: vec![0; cell.faults.len()],
             inconclusive: 0,
+            ungranted: 0,
             grant_overlap: Overlaps::default(),
             belief_overlap: Overlaps::default(),
             assumptions_broken: BTreeMap::new(),
@@ -162,6 +165,7 @@ impl Tally {
         }
         let any = |wanted: Mark| run.verdicts.iter().any(|(_, mark)| *mark == wanted);
         self.inconclusive += u64::from(any(Mark::Inconclusive));
+        self.ungranted += u64::from(run.given == 0 && cell.wants_a_grant());
         self.vacuous += u64::from(cell.missed(&run.landed).next().is_some());
         for fault in cell.missed(&run.landed) {
             *self.missed_faults.entry(fault.name.clone()).or_default() += 1;

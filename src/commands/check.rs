@@ -12,7 +12,7 @@ use scenarios::{Cell, Contender, Progress, Scenario, Tally, catalogue, most_cell
 
 use super::{Failure, differences, exit_of, pool, read};
 use crate::args::{CheckArgs, Format};
-use crate::output::{print, remark};
+use crate::output::{points, print, remark};
 use crate::{interrupt, progress};
 
 /// One scenario that is to be played.
@@ -84,7 +84,8 @@ fn play_one(one: &Selected, progress: &Progress) -> Option<SweepReport> {
 }
 
 fn tell(one: &Selected, report: &SweepReport, width: usize) -> Result<(), Failure> {
-    print(format_args!("{}\n{}", check::line(report, width), differences(&one.name, &[], report, &one.seeds)))
+    print(format_args!("{}\n{}", check::line(report, width), points(&reports::table::ungranted(report))))?;
+    print(differences(&one.name, &[], report, &one.seeds))
 }
 
 /// The scenarios that the argument means: those of a folder or a file, or those of the catalogue whose

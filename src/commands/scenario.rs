@@ -111,6 +111,7 @@ impl Show<'_> {
         print(format_args!("{}\n\n", filled(&self.scenario.title)))?;
         print(reports::table::table(report, width()))?;
         print(format_args!("\n{}\n", filled(&reports::table::summary(report))))?;
+        print(points(&reports::table::ungranted(report)))?;
         print(differences(&self.args.scenario, self.args.run.set(), report, self.seeds))?;
         let figures = reports::table::figures(report);
         if !figures.is_empty() {

@@ -155,3 +155,19 @@ fn a_searched_axis_is_told_with_its_frontier_and_one_of_its_cells_can_be_played_
         out(&off).contains("reproduce: fencepost scenario drift-allowance --lock redis --set ttl=1s --seeds 0..3\n")
     );
 }
+
+#[test]
+fn a_lock_that_nobody_was_ever_granted_is_told() {
+    let desk = Desk::new();
+    let output = desk.fencepost(&["scenario", "read-before-lock", "--seeds", "2", "--set", "resource=\"fence_rw\""]);
+    assert!(out(&output).contains("nobody was granted a lock in any seed"), "{}", out(&output));
+    let output = desk.fencepost(&["scenario", "read-before-lock", "--seeds", "2"]);
+    assert!(!out(&output).contains("granted a lock"), "{}", out(&output));
+    // Who takes no lock misses none.
+    desk.write("none.toml", &small("none", "").replace("\"redis\"", "\"none\""));
+    let output = desk.fencepost(&["check", "none.toml"]);
+    assert!(!out(&output).contains("granted a lock"), "{}", out(&output));
+    desk.write("rival.toml", &small("rival", "do = [\"read\"]\n"));
+    let output = desk.fencepost(&["check", "rival.toml"]);
+    assert!(!out(&output).contains("granted a lock"), "{}", out(&output));
+}

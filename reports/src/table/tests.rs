@@ -207,6 +207,16 @@ fn the_summary_speaks_of_seeds_as_they_are() {
 }
 
 #[test]
+fn a_cell_in_which_nobody_was_ever_granted_a_lock_is_told() {
+    let mut report = gc_pause();
+    assert_eq!(ungranted(&report), [""; 0]);
+    (report.cells[0].ungranted, report.cells[1].ungranted) = (1_000, 999);
+    assert_eq!(ungranted(&report), [""; 0], "that something is broken speaks for itself");
+    report.cells.iter_mut().flat_map(|cell| cell.properties.values_mut()).for_each(|property| property.broken = 0);
+    assert_eq!(ungranted(&report), ["redis, open: nothing is broken, but nobody was granted a lock in any seed"]);
+}
+
+#[test]
 fn an_excuse_that_is_not_the_expected_one_is_said() {
     let mut report = gc_pause();
     report.cells[0].outside_differs = Some("broken outside of [no-step], but the file says outside of []".to_owned());

@@ -11,6 +11,8 @@ use crate::run::Run;
 pub(crate) struct Kept {
     pub(super) verdicts: Vec<(Property, Mark)>,
     pub(super) landed: Vec<bool>,
+    /// How many grants there were.
+    pub(super) given: u64,
     pub(super) grant_overlap: Duration,
     pub(super) belief_overlap: Duration,
     /// For each broken property, what the lock had been promised and did not get.
@@ -50,6 +52,7 @@ impl Kept {
         Self {
             verdicts: judgement.verdicts.iter().map(|(property, verdict)| (*property, mark(verdict))).collect(),
             landed: run.landed.clone(),
+            given: judgement.measures.given,
             grant_overlap: judgement.measures.grant_overlap,
             belief_overlap: judgement.measures.belief_overlap,
             outside: judgement.outside.iter().map(|(property, needs)| (*property, needs.clone())).collect(),

@@ -31,6 +31,7 @@ fn differences(outside: &str, excuses: &[&[Assumption]]) -> Vec<String> {
             &Kept {
                 verdicts,
                 landed,
+                given: 1,
                 grant_overlap,
                 belief_overlap,
                 outside,
@@ -71,6 +72,7 @@ fn standing(expects: &str, marks: &[Mark]) -> Standing {
         let needs = vec![(Property::BeliefExclusion, vec![Assumption::PauseWithinValidity])];
         let kept = Kept {
             verdicts: vec![(Property::BeliefExclusion, *mark)],
+            given: 1,
             landed: vec![*mark != Mark::Vacuous],
             grant_overlap: Duration::ZERO,
             belief_overlap: Duration::ZERO,
