@@ -34,29 +34,37 @@ pub(crate) fn remark(text: impl Display) {
 pub(crate) fn complain(failure: &Failure) {
     match failure {
         // The loader draws its findings itself, each an error of its own.
-        Failure::Scenario(errors) => remark(errors.coloured()),
+        Failure::Scenario(errors) => remark(titles_filled(&errors.coloured().to_string())),
         other => {
             if let Failure::Scenarios { mistaken, .. } = other {
-                mistaken.iter().for_each(|errors| remark(format_args!("{}\n", errors.coloured())));
+                mistaken.iter().for_each(|errors| remark(titles_filled(&errors.coloured().to_string()) + "\n"));
             }
-            remark(format_args!("{ERROR}error{ERROR:#}: {other}"));
+            let text = format!("{ERROR}error{ERROR:#}: {other}");
+            remark(text.lines().map(|line| wrapped(line, text_width(), "", "  ")).collect::<Vec<_>>().join("\n"));
         }
     }
 }
 
+/// The loader's errors with their messages as lines that fit. What they show of a file is not broken.
+fn titles_filled(errors: &str) -> String {
+    let is_title = |line: &str| anstream::adapter::strip_str(line).to_string().starts_with("error: ");
+    let fit = |line| if is_title(line) { wrapped(line, text_width(), "", "  ") } else { line.to_owned() };
+    errors.lines().map(fit).collect::<Vec<_>>().join("\n")
+}
+
 /// A paragraph as lines that fit the terminal.
 pub(crate) fn filled(paragraph: &str) -> String {
-    wrapped(paragraph, width(), "", "")
+    wrapped(paragraph, text_width(), "", "")
 }
 
 /// Sentences as lines that fit the terminal, the first of each marked; a newline ends each line.
 pub(crate) fn points(sentences: &[String]) -> String {
-    sentences.iter().map(|sentence| wrapped(sentence, width(), "  • ", "    ") + "\n").collect()
+    sentences.iter().map(|sentence| wrapped(sentence, text_width(), "  • ", "    ") + "\n").collect()
 }
 
 /// A name and what it stands for, which begins in that column; a newline ends each line.
 pub(crate) fn definition(name: &str, column: usize, what: &str) -> String {
-    wrapped(what, width(), &format!("{name:column$}"), &" ".repeat(column)) + "\n"
+    wrapped(what, text_width(), &format!("{name:column$}"), &" ".repeat(column)) + "\n"
 }
 
 /// Text as lines of that width: `first` before the first of them, `others` before the others. Neither a
@@ -75,10 +83,16 @@ fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
     textwrap::fill(&whole, options).replace(UNBROKEN, " ")
 }
 
-/// How many columns a person has: those of the terminal, or 100.
+/// How many columns a person has: those of the terminal; elsewhere what `COLUMNS` says, or 100.
 pub(crate) fn width() -> usize {
-    let columns = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
-    columns.filter(|columns| *columns >= NARROWEST).unwrap_or(WITHOUT_TERMINAL)
+    let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    let columns = terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
+    columns.filter(|columns| *columns >= NARROWEST).unwrap_or(WIDEST_TEXT)
+}
+
+/// How wide text is: nobody reads longer lines with ease.
+fn text_width() -> usize {
+    width().min(WIDEST_TEXT)
 }
 
 /// A panic is a bug of ours: says so in words, and what to report, instead of Rust's message.
@@ -97,7 +111,7 @@ pub(crate) fn explain_panics() {
 /// As `errors.coloured()` has it.
 const ERROR: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD);
 const NARROWEST: usize = 40;
-const WITHOUT_TERMINAL: usize = 100;
+const WIDEST_TEXT: usize = 100;
 /// A space at which no line ends.
 const UNBROKEN: char = '\u{a0}';
 

@@ -280,7 +280,8 @@ pub const fn only(seed: u64) -> Range<u64> {
 }
 
 /// As a shell takes it.
-fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()

@@ -74,12 +74,46 @@ impl Replayed {
         let lock = self.contender.name();
         let again = report::trace(&self.scenario, &self.cell, lock, &self.set, &self.run);
         let Some(difference) = first_difference(text, &again) else { return Ok(()) };
-        let line = |text: &Option<String>| text.clone().unwrap_or_else(|| "(no such line)".to_owned());
         let (path, at) = (path.display(), difference.line);
-        let (recorded, replayed) = (line(&difference.recorded), line(&difference.replayed));
+        let (recorded, replayed) = (difference.recorded.as_deref(), difference.replayed.as_deref());
+        let from = recorded.zip(replayed).map_or(0, |(one, other)| same_letters(one, other));
+        let (recorded, replayed) = (excerpt(recorded, from), excerpt(replayed, from));
         Err(Failure::Diverged(format!(
             "{path}:{at}: the run takes another course than the trace says\n  trace:  {recorded}\n  replay: {replayed}\n\
              The file was changed after it was written, or it is of another build of the same version."
         )))
+    }
+}
+
+/// With how many letters both begin.
+fn same_letters(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+}
+
+/// The part of a line that a person has to see: from a little before that letter.
+fn excerpt(line: Option<&str>, from: usize) -> String {
+    let Some(line) = line else { return "(no such line)".to_owned() };
+    let first = from.saturating_sub(BEFORE);
+    let shown: String = line.chars().skip(first).take(SHOWN).collect();
+    let goes_on = line.chars().count() > first + SHOWN;
+    format!("{}{shown}{}", if first > 0 { "…" } else { "" }, if goes_on { "…" } else { "" })
+}
+
+/// How many letters of a line are shown, and how many of them lie before the difference.
+const SHOWN: usize = 80;
+const BEFORE: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::{excerpt, same_letters};
+
+    #[test]
+    fn of_long_lines_only_the_part_that_differs_is_shown() {
+        let line = |middle: &str| format!("{}{middle}{}", "a".repeat(100), "z".repeat(100));
+        let (one, other) = (line("1"), line("2"));
+        let from = same_letters(&one, &other);
+        assert_eq!(excerpt(Some(&one), from), format!("…{}1{}…", "a".repeat(32), "z".repeat(47)));
+        assert_eq!(excerpt(Some("ab"), same_letters("ab", "ac")), "ab");
+        assert_eq!(excerpt(None, 0), "(no such line)");
     }
 }

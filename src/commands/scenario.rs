@@ -129,6 +129,7 @@ impl Show<'_> {
         // Commands are not broken to lines: they are there to be copied.
         print(format_args!("\nreproduce: {again}\n"))?;
         let Some(trace) = trace else { return Ok(()) };
+        let trace = report::quoted(trace);
         print(format_args!("explain:   fencepost explain {trace}\nreplay:    fencepost replay {trace}\n"))
     }
 }

@@ -171,3 +171,28 @@ fn a_lock_that_nobody_was_ever_granted_is_told() {
     let output = desk.fencepost(&["check", "rival.toml"]);
     assert!(!out(&output).contains("granted a lock"), "{}", out(&output));
 }
+
+#[test]
+fn text_is_as_wide_as_columns_says_and_no_wider_than_a_hundred() {
+    let desk = Desk::new();
+    let text = |columns: &str| {
+        let mut command = desk.command(&["scenario", "gc-pause", "--seeds", "1"]);
+        out(&command.env("COLUMNS", columns).output().expect("the program starts"))
+    };
+    let longest = |text: &str| {
+        let story = text.lines().filter(|line| line.starts_with("  • ") || line.starts_with("    "));
+        story.map(|line| line.chars().count()).max()
+    };
+    assert!(longest(&text("50")) <= Some(50), "{}", text("50"));
+    assert!(longest(&text("300")) <= Some(100) && longest(&text("300")) > Some(80), "{}", text("300"));
+    let mistake = desk.fencepost(&["scenario", "gc-pause", "--set", "client.worker.rownds=3", "--set", "zz=1"]);
+    assert!(err(&mistake).lines().all(|line| line.chars().count() <= 100), "{}", err(&mistake));
+}
+
+#[test]
+fn the_command_that_explains_can_be_pasted() {
+    let desk = Desk::new();
+    let text = out(&desk.fencepost(&["scenario", "gc-pause", "--seeds", "1", "--out", "x y"]));
+    assert!(text.contains("explain:   fencepost explain 'x y/gc-pause/redis-open-0.jsonl'\n"), "{text}");
+    assert!(text.contains("replay:    fencepost replay 'x y/gc-pause/redis-open-0.jsonl'\n"), "{text}");
+}
