@@ -16,7 +16,8 @@ use crate::words::{node_name, seconds};
 /// One thing that happened.
 type Beat = (SimTime, String);
 
-/// The sentences, in no order. `None`: the property is told of in another way.
+/// The sentences, in no order. `None`: the property is about two holders or an operation, and is told by who held
+/// the lock and what the operation did; so is one that has no sentences of its own.
 pub(super) fn beats(violation: &Violation<'_>) -> Option<Vec<Beat>> {
     let tell = match violation.property {
         Property::TokenOrder => tokens,
@@ -28,11 +29,7 @@ pub(super) fn beats(violation: &Violation<'_>) -> Option<Vec<Beat>> {
         Property::Fairness => overtaking,
         Property::NoNeedlessLoss => loss,
         Property::SingleEffect => twice,
-        Property::GrantExclusion
-        | Property::BeliefExclusion
-        | Property::EffectOrder
-        | Property::NoLostUpdate
-        | Property::RightfulAccepted => return None,
+        _ => return None,
     };
     Some(tell(violation))
 }
