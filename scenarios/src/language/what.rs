@@ -79,7 +79,8 @@ pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles:
         "reset" => table(sink, node, "a reset", |fields| reset(fields, world, roles)),
         "half-open" => table(sink, node, "a half-open connection", |fields| half_open(fields, world, roles)),
         "drop" => table(sink, node, "a dropped message", |fields| drop(fields, world, roles)),
-        _ => table(sink, node, "a delayed message", |fields| delay(fields, world, roles)),
+        "delay" => table(sink, node, "a delayed message", |fields| delay(fields, world, roles)),
+        other => unreachable!("no reader for the fault `{other}`"),
     }
 }
 

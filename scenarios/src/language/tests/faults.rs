@@ -354,3 +354,11 @@ fn a_clock_rate_changes_all_clocks_of_a_machine() {
     );
     refuse(&with("clock-rate = { node = \"A\", ppm = «2_000_000» }"), "2000000 lies outside -999999 to 1000000");
 }
+
+#[test]
+fn every_kind_has_a_reader() {
+    for kind in super::super::what::WHATS {
+        // Nothing that goes wrong is a number.
+        assert_eq!(mistakes(&with(&format!("{} = 1", kind.name))).errors().len(), 1, "{}", kind.name);
+    }
+}
