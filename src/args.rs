@@ -42,7 +42,7 @@ pub(crate) enum Command {
         /// A trace (.jsonl)
         trace: PathBuf,
     },
-    /// Print the JSON Schema of what fencepost writes
+    /// Print the JSON Schema of what fencepost reads or writes
     Schema {
         /// Of which format
         format: SchemaOf,

@@ -84,6 +84,7 @@ fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
 }
 
 /// How many columns a person has: those of the terminal; elsewhere what `COLUMNS` says, or 100.
+#[expect(clippy::disallowed_methods, reason = "how wide a text is, is no result")]
 pub(crate) fn width() -> usize {
     let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
     let columns = terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());

@@ -47,7 +47,8 @@ pub fn closing(report: &CheckReport) -> String {
     let cells = all.iter().map(|scenario| scenario.cells.len() as u64).sum();
     let having = |standing: Standing| {
         let number = all.iter().filter(|scenario| scenario.standing() == standing).count();
-        (number > 0).then(|| format!("{number} {}", standing.name()))
+        let name = if standing == Standing::Differs && number > 1 { "differ" } else { standing.name() };
+        (number > 0).then(|| format!("{number} {name}"))
     };
     let standings = [Standing::AsExpected, Standing::Differs, Standing::Vacuous, Standing::Inconclusive];
     let standings: Vec<_> = standings.into_iter().filter_map(having).collect();
@@ -108,6 +109,8 @@ mod tests {
         report.scenarios.extend([standing(Standing::Inconclusive), standing(Standing::Differs)]);
         let expected = "3 scenarios, 6 cells, 6000 runs: 1 as expected, 1 differs, 1 inconclusive";
         assert_eq!(closing(&report), expected);
+        report.scenarios.push(standing(Standing::Differs));
+        assert!(closing(&report).ends_with(": 1 as expected, 2 differ, 1 inconclusive"));
         let read: CheckReport = serde_json::from_str(&to_json(&report)).expect("it was just written");
         assert_eq!(read, report);
     }

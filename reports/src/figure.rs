@@ -111,7 +111,7 @@ fn wanted(unit: &str, wanted: &Wanted) -> String {
 /// A value in the unit that a person reads, exactly.
 pub(crate) fn shown(unit: &str, value: i64) -> String {
     match unit {
-        "ns" => decimal(value, 1_000_000, " ms"),
+        "ns" => decimal(value, 1_000_000_000, " s"),
         "ppm" => decimal(value, 10_000, " %"),
         _ => value.to_string(),
     }
@@ -160,9 +160,9 @@ mod tests {
         let overlap = figure("ns", NEAR, &[7_792_000_000, 7_791_000_500, 7_794_100_000]);
         assert_eq!(
             sentence("measure.grant-overlap.each", &overlap),
-            "measure.grant-overlap.each: 7791.0005 ms to 7794.1 ms, expected 7792 ms ± 3 ms"
+            "measure.grant-overlap.each: 7.7910005 s to 7.7941 s, expected 7.792 s ± 0.003 s"
         );
-        assert!(sentence("x", &figure("ns", NEAR, &[5, 5])).starts_with("x: 0.000005 ms, expected"));
+        assert!(sentence("x", &figure("ns", NEAR, &[5, 5])).starts_with("x: 0.000000005 s, expected"));
         assert_eq!(sentence("reach.A.granted", &figure("ns", NEVER, &[])), "reach.A.granted: never, expected never");
     }
 
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn values_are_shown_exactly_and_shortly() {
         let shown = |unit, values: &[i64]| values.iter().map(|value| shown(unit, *value)).collect::<Vec<_>>();
-        assert_eq!(shown("ns", &[0, 1, -1_500_000, 10_000_000_000]), ["0 ms", "0.000001 ms", "-1.5 ms", "10000 ms"]);
+        assert_eq!(shown("ns", &[0, 1, -1_500_000, 10_000_000_000]), ["0 s", "0.000000001 s", "-0.0015 s", "10 s"]);
         assert_eq!(shown("ppm", &[0, 1, 325_000, 1_000_000]), ["0 %", "0.0001 %", "32.5 %", "100 %"]);
         assert_eq!(shown("count", &[-3, 12]), ["-3", "12"]);
     }

@@ -28,6 +28,8 @@ pub struct StruckFault<'a> {
     pub name: &'a str,
     /// What it does, by the name that scenario files use: `pause`.
     pub what: &'a str,
+    /// Which part of the process, if it struck only one.
+    pub part: Option<&'static str>,
     /// Whom it struck; for links, the senders.
     pub nodes: Vec<NodeId>,
     /// When.

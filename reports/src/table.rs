@@ -48,11 +48,11 @@ pub fn notes(report: &SweepReport) -> Vec<String> {
 #[must_use]
 pub fn notes_of(cell: &CellReport) -> Vec<String> {
     let mut notes = Vec::new();
-    let place = place(cell);
+    let (place, seeds) = (place(cell), counted(cell.seeds, "seed"));
     for (name, property) in cell.properties.iter().filter(|(_, property)| !property.as_expected) {
         let first = property.first_seed.as_ref().map_or_else(String::new, |seed| format!(" (first: seed {seed})"));
-        let (broken, seeds, expected) = (property.broken, cell.seeds, expectation(&property.expected));
-        notes.push(format!("{place}: {name} is broken in {broken} of {seeds} seeds{first}, but {expected}"));
+        let (broken, seeds, expected) = (property.broken, &seeds, expectation(&property.expected));
+        notes.push(format!("{place}: {name} is broken in {broken} of {seeds}{first}, but {expected}"));
     }
     for (path, figure) in cell.figures.iter().filter(|(_, figure)| !figure.as_expected) {
         notes.push(format!("{place}: {}", figure::sentence(path, figure)));
@@ -62,11 +62,10 @@ pub fn notes_of(cell: &CellReport) -> Vec<String> {
     }
     if cell.vacuous > 0 {
         let faults = cell.vacuous_faults.join(", ");
-        notes.push(format!("{place}: in {} of {} seeds a fault never landed ({faults})", cell.vacuous, cell.seeds));
+        notes.push(format!("{place}: in {} of {seeds} a fault never landed ({faults})", cell.vacuous));
     }
     if cell.inconclusive > 0 {
-        let (seeds, of) = (cell.inconclusive, cell.seeds);
-        notes.push(format!("{place}: in {seeds} of {of} seeds something could not be decided"));
+        notes.push(format!("{place}: in {} of {seeds} something could not be decided", cell.inconclusive));
     }
     notes
 }

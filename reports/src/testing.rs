@@ -193,7 +193,7 @@ impl Told {
         until: impl Into<Option<u64>>,
     ) -> &mut Self {
         let (nodes, until) = (nodes.to_vec(), until.into().map(ms));
-        self.faults.push(StruckFault { name, what, nodes, from: ms(from), until, landed: true });
+        self.faults.push(StruckFault { name, what, part: None, nodes, from: ms(from), until, landed: true });
         self
     }
 

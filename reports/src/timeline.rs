@@ -111,7 +111,7 @@ enum Rank {
 }
 
 fn strikes(history: &History, fault: &StruckFault<'_>) -> Vec<Moment> {
-    let StruckFault { name, what, nodes, from, until, landed } = fault;
+    let StruckFault { name, what, nodes, from, until, landed, .. } = fault;
     let place = match nodes.as_slice() {
         [node] => node_name(history, *node).to_owned(),
         _ => String::new(),

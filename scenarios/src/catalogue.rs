@@ -20,7 +20,7 @@ pub struct Entry {
 
 /// Somebody asked for a scenario that the catalogue does not have.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown scenario `{name}`{}", suggestion.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+#[error("unknown scenario `{name}`{}", suggestion.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default())]
 pub struct UnknownScenario {
     /// What was asked for.
     pub name: String,
@@ -108,7 +108,7 @@ mod tests {
     fn a_slip_in_a_name_is_met_with_the_right_one() {
         assert_eq!(find("gc-pause").map(|entry| entry.topic), Ok("debate"));
         let error = find("gc-pasue").expect_err("there is no such scenario");
-        assert_eq!(error.to_string(), "unknown scenario `gc-pasue`, did you mean `gc-pause`?");
+        assert_eq!(error.to_string(), "unknown scenario `gc-pasue` (did you mean `gc-pause`?)");
         let error = find("nonsense").expect_err("there is no such scenario");
         assert_eq!(error.to_string(), "unknown scenario `nonsense`");
     }

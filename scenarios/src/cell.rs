@@ -328,6 +328,15 @@ impl What {
         }
     }
 
+    /// The part of a process that it strikes, if it leaves the others alone.
+    #[must_use]
+    pub const fn part(&self) -> Option<&'static str> {
+        match self {
+            Self::Stall { part, .. } => Some(part.0),
+            _ => None,
+        }
+    }
+
     /// Its name in scenario files and stories.
     #[must_use]
     pub const fn name(&self) -> &'static str {

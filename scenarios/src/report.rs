@@ -214,6 +214,7 @@ pub fn struck_faults<'a>(cell: &'a Cell, player: &Player<'_>, run: &Run) -> Vec<
     let struck = |(strike, landed): (&sim::Strike, bool)| StruckFault {
         name: &cell.faults[strike.fault].name,
         what: cell.faults[strike.fault].what.name(),
+        part: cell.faults[strike.fault].what.part(),
         nodes: strike.nodes.clone(),
         from: strike.from,
         until: strike.until,

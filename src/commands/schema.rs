@@ -1,4 +1,4 @@
-//! `schema`: the JSON Schema of what fencepost writes.
+//! `schema`: the JSON Schema of what fencepost reads or writes.
 
 use fencepost::exit::Exit;
 

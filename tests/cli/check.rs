@@ -196,3 +196,11 @@ fn the_command_that_explains_can_be_pasted() {
     assert!(text.contains("explain:   fencepost explain 'x y/gc-pause/redis-open-0.jsonl'\n"), "{text}");
     assert!(text.contains("replay:    fencepost replay 'x y/gc-pause/redis-open-0.jsonl'\n"), "{text}");
 }
+
+#[test]
+fn a_story_says_which_part_hung() {
+    let desk = Desk::new();
+    let hung = ["scenario", "worker-hung-heartbeat-lives", "--cell", "hangs=renewal", "--seeds", "1"];
+    let text = out(&desk.fencepost(&hung)).replace("\n    ", " ");
+    assert!(text.contains("a stall (fault `hang`) struck the renewal of A to the end of the run"), "{text}");
+}

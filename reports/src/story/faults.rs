@@ -67,7 +67,7 @@ fn by_name<'f>(struck: &[&'f StruckFault<'f>]) -> Vec<Vec<&'f StruckFault<'f>>> 
 fn alone(history: &History, fault: &StruckFault<'_>) -> String {
     let (kind, aim) = fault_kind(fault.what);
     let kind = format!("{kind} (fault `{}`)", fault.name);
-    let (from, nodes) = (seconds(fault.from), node_names(history, &fault.nodes));
+    let (from, nodes) = (seconds(fault.from), whom(history, fault));
     match aim {
         Aim::Message => {
             let end = fault.until.map_or_else(String::new, |until| format!(" to {}", seconds(until)));
@@ -80,6 +80,12 @@ fn alone(history: &History, fault: &StruckFault<'_>) -> String {
             None => format!("At {from} {kind} struck {nodes}{}", stay(fault)),
         },
     }
+}
+
+/// Whom it struck: nodes, or a part of one.
+fn whom(history: &History, fault: &StruckFault<'_>) -> String {
+    let nodes = node_names(history, &fault.nodes);
+    fault.part.map_or_else(|| nodes.clone(), |part| format!("the {part} of {nodes}"))
 }
 
 fn stay(fault: &StruckFault<'_>) -> String {
@@ -133,7 +139,7 @@ fn several(history: &History, groups: &[Vec<&StruckFault<'_>>]) -> String {
 fn in_short(history: &History, strikes: &[&StruckFault<'_>]) -> String {
     let first = strikes[0];
     let (kind, aim) = fault_kind(first.what);
-    let nodes = node_names(history, &first.nodes);
+    let nodes = whom(history, first);
     let target = if aim == Aim::Link { format!("links of {nodes}") } else { nodes };
     let from = seconds(first.from);
     let name = first.name;

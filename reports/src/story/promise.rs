@@ -38,8 +38,11 @@ fn tokens(violation: &Violation<'_>) -> Vec<Beat> {
     let mut beats = grants(violation);
     let tokens: Vec<_> = violation.claims.iter().filter_map(|claim| claim.granted?.token).collect();
     if let [first, .., last] = tokens.as_slice() {
-        let how = if first == last { "is the same as" } else { "is below" };
-        let sentence = format!("Token {} {how} token {}, which was given before it.", last.0, first.0);
+        let sentence = if first == last {
+            format!("Both were given token {}.", last.0)
+        } else {
+            format!("Token {} is below token {}, which was given before it.", last.0, first.0)
+        };
         beats.push((violation.evidence.at, sentence));
     }
     beats

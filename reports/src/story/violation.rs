@@ -83,7 +83,9 @@ impl<'a> Violation<'a> {
             Some(struck) => beats.push(struck),
             None => {
                 let at = self.evidence.at;
-                beats.push((at, format!("By {} no fault had hit anything in use.", seconds(at))));
+                let none = "No fault was involved.".to_owned();
+                let late = || format!("By {} no fault had hit anything in use.", seconds(at));
+                beats.push((at, if self.run.faults.is_empty() { none } else { late() }));
             }
         }
         if is_about_holders {

@@ -200,6 +200,9 @@ fn colours_say_nothing_that_marks_do_not() {
 fn the_summary_speaks_of_seeds_as_they_are() {
     let mut report = changed(|cell| cell.seeds = 1);
     assert_eq!(summary(&report), "as expected: 2 of 2 cells, 1001 seeds in all");
+    report.cells[0].inconclusive = 1;
+    assert_eq!(notes(&report), ["redis, open: in 1 of 1 seed something could not be decided"]);
+    report.cells[0].inconclusive = 0;
     report.cells.truncate(1);
     assert_eq!(summary(&report), "as expected: 1 of 1 cell, 1 seed");
     report.cells.clear();
@@ -229,7 +232,7 @@ fn figures_are_told_where_they_are_as_expected_and_noted_where_they_are_not() {
     let mut report = gc_pause();
     let mut figure = longest_belief_overlap();
     report.cells[1].figures.insert("measure.belief-overlap.max".to_owned(), figure.clone());
-    let told = "redis, fence_rw: measure.belief-overlap.max: 110.5 ms, expected at most 120 ms";
+    let told = "redis, fence_rw: measure.belief-overlap.max: 0.1105 s, expected at most 0.12 s";
     assert_eq!((figures(&report), notes(&report)), (vec![told.to_owned()], Vec::new()));
     figure.as_expected = false;
     report.cells[1].figures.insert("measure.belief-overlap.max".to_owned(), figure);
