@@ -34,10 +34,10 @@ pub(crate) fn remark(text: impl Display) {
 pub(crate) fn complain(failure: &Failure) {
     match failure {
         // The loader draws its findings itself, each an error of its own.
-        Failure::Scenario(errors) => remark(titles_filled(&errors.coloured().to_string())),
+        Failure::Scenario(errors) => remark(titles_filled(&errors.coloured())),
         other => {
             if let Failure::Scenarios { mistaken, .. } = other {
-                mistaken.iter().for_each(|errors| remark(titles_filled(&errors.coloured().to_string()) + "\n"));
+                mistaken.iter().for_each(|errors| remark(titles_filled(&errors.coloured()) + "\n"));
             }
             let text = format!("{ERROR}error{ERROR:#}: {other}");
             remark(text.lines().map(|line| wrapped(line, text_width(), "", "  ")).collect::<Vec<_>>().join("\n"));
