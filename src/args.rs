@@ -82,7 +82,8 @@ pub(crate) struct RunArgs {
     /// How many threads. Default: one for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Set a parameter of the scenario: fault.gc.for=5s, client.worker.policy=naive
+    /// Set a parameter of the scenario: fault.gc.for=5s, client.worker.policy=naive; a table is laid over the
+    /// file's, key by key
     #[arg(long = "set", value_name = "PATH=VALUE")]
     set: Vec<String>,
 }
@@ -101,7 +102,7 @@ impl RunArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// A folder or a file; or a part of scenarios' names or topics. Default: the whole catalogue
+    /// A folder or a file; or what the name or the topic of scenarios contains. Default: the whole catalogue
     #[arg(value_name = "FILTER|FOLDER")]
     pub(crate) what: Option<String>,
     /// How many seeds (from 0), or which: A..B, B excluded. Default: what each scenario says

@@ -23,8 +23,10 @@ pub struct SweepReport {
     pub engine: String,
     /// The scenario's name.
     pub scenario: String,
-    /// Whether every cell came out as expected.
+    /// Whether every cell came out as expected, and none was left out.
     pub as_expected: bool,
+    /// Whether somebody stopped it before all cells were played: below are those that were finished.
+    pub interrupted: bool,
     /// One for each lock and each combination of the matrix's options, in the order of the matrix; of an
     /// axis that was searched, only those that were played.
     pub cells: Vec<CellReport>,

@@ -281,6 +281,7 @@ pub(crate) fn gc_pause() -> SweepReport {
         engine: "0.1.0".to_owned(),
         scenario: "gc-pause".to_owned(),
         as_expected: true,
+        interrupted: false,
         cells,
         frontiers: Vec::new(),
     }

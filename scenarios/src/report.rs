@@ -37,6 +37,7 @@ pub fn sweep_report(scenario: &Scenario, cells: Vec<CellReport>, played: &Played
         as_expected: played.is_complete
             && cells.iter().all(as_expected)
             && frontiers.iter().all(|frontier| frontier.as_expected),
+        interrupted: !played.is_complete,
         cells,
         frontiers,
     }

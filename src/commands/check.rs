@@ -1,5 +1,6 @@
 //! `check`: many scenarios over their seeds, a line for each, and whether all came out as expected.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         Format::Text => print(format_args!("\n{}\n", check::closing(&report)))?,
     }
     if finished < all {
-        remark(format_args!("interrupted: {finished} of {all} scenarios were finished and are kept"));
+        remark(interrupt::kept(finished as u64, all as u64, "scenario"));
         return Ok(Exit::Interrupted);
     }
     Ok(exit_of(report.scenarios.iter().map(SweepReport::standing)))
@@ -121,7 +122,21 @@ fn selected(args: &CheckArgs) -> Result<Vec<Selected>, Failure> {
             Err(errors) => mistaken.push(errors),
         }
     }
-    if mistaken.is_empty() { Ok(selected) } else { Err(Failure::Scenarios { mistaken, of }) }
+    if !mistaken.is_empty() {
+        return Err(Failure::Scenarios { mistaken, of });
+    }
+    same_name(&selected).map_or(Ok(()), Err)?;
+    Ok(selected)
+}
+
+/// Two files of one name would be told apart by nobody, and their traces would lie in one folder.
+fn same_name(selected: &[Selected]) -> Option<Failure> {
+    let mut names = BTreeMap::new();
+    selected.iter().find_map(|one| {
+        let (name, file) = (&one.scenario.name, &one.name);
+        let other = names.insert(name, file)?;
+        Some(Failure::NotThere(format!("{other} and {file} are both called `{name}`: give one of them another `name`")))
+    })
 }
 
 /// The files below a folder that are called like scenarios, in the order of their paths.

@@ -40,8 +40,8 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
         return Ok(Exit::CannotWrite);
     }
     if !played.is_complete {
-        let (finished, all) = (report.cells.len(), most_cells(&scenario, &cells));
-        remark(format_args!("interrupted: {finished} of {all} cells were finished and are kept"));
+        let (finished, all) = (report.cells.len() as u64, most_cells(&scenario, &cells));
+        remark(interrupt::kept(finished, all, "cell"));
         return Ok(Exit::Interrupted);
     }
     Ok(exit_of([report.standing()].into_iter()))

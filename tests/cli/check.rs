@@ -204,3 +204,12 @@ fn a_story_says_which_part_hung() {
     let text = out(&desk.fencepost(&hung)).replace("\n    ", " ");
     assert!(text.contains("a stall (fault `hang`) struck the renewal of A to the end of the run"), "{text}");
 }
+
+#[test]
+fn two_files_of_one_name_are_refused() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path("mine")).expect("the folder can be written");
+    desk.write("mine/a.toml", &small("same", ""));
+    desk.write("mine/b.toml", &small("same", ""));
+    refused(&desk.fencepost(&["check", "mine"]), 2, &["mine/a.toml and mine/b.toml are both called `same`"]);
+}

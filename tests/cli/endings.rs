@@ -92,6 +92,7 @@ fn ctrl_c_keeps_finished_cells_and_exits_130() {
     assert!(stderr.contains("1 of 2 cells"), "{stderr}");
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("what is finished is whole");
     assert_eq!(json["cells"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["interrupted"], true);
 }
 
 /// Waits until the process has used enough processor time to be past its first cell.
