@@ -40,9 +40,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<Exit, Failure> {
         }
         Format::Text => {
             let longest = all.iter().map(|one| one.name.len()).max().unwrap_or(0);
-            for one in &all {
-                print(definition(&one.name, longest + 2, &one.title))?;
-            }
+            print(all.iter().map(|one| definition(&one.name, longest + 2, &one.title)).collect::<String>())?;
         }
     }
     Ok(Exit::AsExpected)

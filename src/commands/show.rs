@@ -16,6 +16,11 @@ pub(crate) fn run(name: &str, lock: Option<&str>) -> Result<Exit, Failure> {
             let message = format!("`show` prints the catalogue's scenarios, by name, and {file} is a path");
             return Err(not_a_path(Failure::NotThere(message), file));
         }
+        (lock, None) if known(lock).is_ok() => {
+            return Err(Failure::NotThere(format!(
+                "there is no scenario `{lock}`; of the lock tells `show lock {lock}`"
+            )));
+        }
         (scenario, None) => print(catalogue::find(scenario)?.text)?,
         (scenario, Some(other)) => {
             let message = format!("`show {scenario} {other}` is nothing: show a scenario, or `lock` and its name");

@@ -206,6 +206,7 @@ fn what_can_be_set_about_a_lock_is_shown() {
         assert!(shown.contains(part), "{part:?} in:\n{shown}");
     }
     refused(&desk.fencepost(&["show", "lock", "etcd"]), 2, &["there is no lock `etcd`", "`redis`, `redisson`"]);
+    refused(&desk.fencepost(&["show", "redis"]), 2, &["`show lock redis`"]);
     refused(&desk.fencepost(&["show", "lock"]), 2, &["which lock?"]);
     refused(&desk.fencepost(&["show", "gc-pause", "redis"]), 2, &["`show gc-pause redis` is nothing"]);
 }
