@@ -19,10 +19,13 @@ pub(crate) fn set_colour(colour: Colour) {
     }
 }
 
-/// Prints results.
+/// Prints results, in one piece: whether a reader that takes only the first line breaks the pipe must not hang
+/// on how a text was put together.
 pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
-    let mut stdout = anstream::stdout().lock();
-    write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(Failure::Stdout)
+    let mut stdout = std::io::stdout().lock();
+    let mut whole = anstream::AutoStream::new(Vec::new(), anstream::AutoStream::choice(&stdout));
+    let written = write!(whole, "{text}").and_then(|()| stdout.write_all(&whole.into_inner()));
+    written.and_then(|()| stdout.flush()).map_err(Failure::Stdout)
 }
 
 /// Prints a remark. If stderr is gone, there is nobody to tell.
