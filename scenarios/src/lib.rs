@@ -15,7 +15,7 @@
 //! | [`frontier`] | where something turns along an axis, and what arithmetic says of it |
 //! | [`mod@play`] | a scenario over its cells |
 //! | [`sweep`](mod@sweep) | a cell over many seeds, in parallel |
-//! | [`tally`] | what a cell's runs add up to, held against what it expects |
+//! | [`mod@tally`] | what a cell's runs add up to, held against what it expects |
 //! | [`report`] | what the reports are written from |
 //! | `rules` | what runs are judged by |
 //! | `fencing` | what the guarded resource protects by itself |
