@@ -1,8 +1,7 @@
 //! What a machine may run out of, while its processes live on.
 //!
-//! A shortage is a condition that a service looks at in each step ([`Context::shortages`]
-//! (crate::Context::shortages)); what follows from it, the service's model says: which requests it refuses,
-//! and with what words.
+//! A shortage is a condition that a service looks at in each step, in its [`Context`](crate::Context); what
+//! follows from it, the service's model says: which requests it refuses, and with what words.
 
 /// Something that a machine may run out of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -340,7 +340,7 @@ impl<F: Future> Scoped<F> {
 impl<F> Scoped<F> {
     /// Enters its scope: the one to come back to.
     fn enter(&self) -> Scope {
-        let part = self.part.unwrap_or(self.world.scope.get().part);
+        let part = self.part.unwrap_or_else(|| self.world.scope.get().part);
         self.world.scope.replace(Scope { attempt: self.attempt, part })
     }
 }
