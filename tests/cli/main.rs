@@ -123,6 +123,14 @@ fn json_is_all_there_is_on_stdout_and_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn the_last_seed_is_played_as_any_other() {
+    let desk = Desk::new();
+    let last = format!("{}..{}", u64::MAX - 1, u64::MAX);
+    let played = desk.fencepost(&["scenario", "gc-pause", "--seeds", &last]);
+    assert_eq!(code(&played), 0, "{}", err(&played));
+}
+
+#[test]
 fn the_reproduce_line_reproduces() {
     let desk = Desk::new();
     let text = out(&desk.fencepost(&["scenario", "gc-pause", "--seeds", "7..9"]));

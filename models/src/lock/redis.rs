@@ -105,9 +105,12 @@ choices! {
 
 choices! {
     LeaseClock at "clock": "On which of its clocks the client counts the lease." {
-        Monotonic = "monotonic", "`CLOCK_MONOTONIC`, which never steps, and stands while the machine sleeps", "https://man7.org/linux/man-pages/man2/clock_gettime.2.html";
-        Boottime = "boottime", "`CLOCK_BOOTTIME`, which counts the sleep", "https://man7.org/linux/man-pages/man2/clock_gettime.2.html";
-        Wall = "wall", "The wall clock, which counts the sleep and may be set", "https://github.com/antirez/redlock-rb, and https://github.com/leandromoreira/redlock-rb/issues/50 against it";
+        Monotonic = "monotonic", "`CLOCK_MONOTONIC`, which never steps, and stands while the machine sleeps",
+            "https://man7.org/linux/man-pages/man2/clock_gettime.2.html";
+        Boottime = "boottime", "`CLOCK_BOOTTIME`, which counts the sleep",
+            "https://man7.org/linux/man-pages/man2/clock_gettime.2.html";
+        Wall = "wall", "The wall clock, which counts the sleep and may be set",
+            "https://github.com/antirez/redlock-rb, and https://github.com/leandromoreira/redlock-rb/issues/50 against it";
     }
 }
 

@@ -143,6 +143,16 @@ fn a_lock_is_to_blame_for_what_is_inside_its_assumptions_and_for_nothing_else() 
 }
 
 #[test]
+fn without_a_lock_no_lock_is_to_blame() {
+    let mut told = granted_twice();
+    told.wrote(6_000, attempt(WORKER_2, 1), 0, Some(0), 0).wrote(6_100, attempt(WORKER_1, 1), 0, Some(0), 1);
+    let short = told.tell(|run| short_story(&JudgedRun { lock: "none", ..*run }, Property::NoLostUpdate));
+    let last = short.last().expect("a story has sentences");
+    assert!(last.ends_with(": nothing but the resource could have kept them apart."), "{last}");
+    assert!(!last.contains("assumptions"), "{last}");
+}
+
+#[test]
 fn what_others_broke_is_told_apart() {
     let mut told = Told::new("first_only");
     let earlier = attempt(WORKER_3, 1);

@@ -5,13 +5,8 @@ use host::{Duration, Part, Point, Ppm, Span};
 use super::*;
 use crate::cell::{Fault, Lasts, Milestone, NodeRef, What, When};
 
-/// A file with this one fault, among two clients.
-fn with(keys: &str) -> String {
-    file(&format!("[fault.f]\n{keys}\n"))
-}
-
 fn fault(keys: &str) -> Fault {
-    cell(&with(keys)).faults.remove(0)
+    cell(&faulty(keys)).faults.remove(0)
 }
 
 fn named(name: &str) -> NodeRef {
@@ -38,18 +33,18 @@ fn nodes_are_a_name_a_list_or_a_group() {
 
 #[test]
 fn nodes_that_are_not_there_are_refused() {
-    suggest(&with("pause = «\"clientss\"»"), "this cell has no node `clientss`", "clients");
+    suggest(&faulty("pause = «\"clientss\"»"), "this cell has no node `clientss`", "clients");
     refuse(
-        &with("pause = [\"A\", «\"redis-7\"»]").replace("redis-7", "sentinel-7"),
+        &faulty("pause = [\"A\", «\"redis-7\"»]").replace("redis-7", "sentinel-7"),
         "this cell has no node `sentinel-7`; it has: `A`, `B`, `redis-1`, `resource`",
     );
-    refuse(&with("pause = «[]»"), "this names no node");
-    refuse(&with("pause = [\"A\", «\"A\"»]"), "`A` is named twice");
-    refuse(&with("pause = [\"A\", «\"clients\"»]"), "`A` is named twice");
-    refuse(&with("pause = [«1»]"), "a node is named by a string, not an integer");
-    refuse(&with("pause = «1»"), "nodes are a name or a list of names, not an integer");
+    refuse(&faulty("pause = «[]»"), "this names no node");
+    refuse(&faulty("pause = [\"A\", «\"A\"»]"), "`A` is named twice");
+    refuse(&faulty("pause = [\"A\", «\"clients\"»]"), "`A` is named twice");
+    refuse(&faulty("pause = [«1»]"), "a node is named by a string, not an integer");
+    refuse(&faulty("pause = «1»"), "nodes are a name or a list of names, not an integer");
     for role in ["primary", "leader", "follower", "replicas", "sentinels"] {
-        refuse(&with(&format!("pause = «{role:?}»")), &format!("`{role}` is not supported yet"));
+        refuse(&faulty(&format!("pause = «{role:?}»")), &format!("`{role}` is not supported yet"));
     }
 }
 
@@ -58,12 +53,12 @@ fn only_a_client_that_acquires_can_be_cancelled() {
     let faults = fault("cancel = \"A\"\nat = \"1s\"");
     assert_eq!((faults.what, faults.lasts), (What::Cancel(vec![named("A")]), Lasts::Instant));
     for node in ["redis-1", "resource"] {
-        let text = with(&format!("cancel = «{node:?}»"));
+        let text = faulty(&format!("cancel = «{node:?}»"));
         refuse(&text, "this can never apply: a server waits for nothing that could be abandoned");
     }
     let idle = "[client.C]\ndo = [\"read\"]\n[fault.f]\ncancel = «\"C\"»\n";
     refuse(&file(idle), "this can never apply: this client never acquires a lock");
-    refuse(&with("cancel = \"A\"\n«for» = \"1s\""), "`cancel` is an instant: it has no length");
+    refuse(&faulty("cancel = \"A\"\n«for» = \"1s\""), "`cancel` is an instant: it has no length");
 }
 
 #[test]
@@ -85,7 +80,7 @@ fn the_holder_is_whoever_reaches_the_milestone() {
     assert_eq!(fault.when, When::Milestone(milestone));
     assert_eq!(fault.lasts, Lasts::For(Span::Fixed(seconds(15))));
     refuse(
-        &with("pause = «\"holder\"»\nat = \"1s\""),
+        &faulty("pause = «\"holder\"»\nat = \"1s\""),
         "`holder` is whoever reaches a milestone, and no `when` names one here",
     );
 }
@@ -97,9 +92,9 @@ fn any_is_one_node_that_is_drawn() {
     assert!(drawn.is_drawn());
     assert_eq!(drawn.what, What::Kill(vec![any]));
     let alone = "`any` is one node for faults of whole processes and machines, and stands alone";
-    refuse(&with("kill = [\"A\", «\"any\"»]"), alone);
-    refuse(&with("step-clock = { node = «\"any\"», by = \"1s\" }"), alone);
-    refuse(&with("cut = { between = [«\"any\"», \"redis-1\"] }"), alone);
+    refuse(&faulty("kill = [\"A\", «\"any\"»]"), alone);
+    refuse(&faulty("step-clock = { node = «\"any\"», by = \"1s\" }"), alone);
+    refuse(&faulty("cut = { between = [«\"any\"», \"redis-1\"] }"), alone);
     assert!(!fault("kill = \"A\"").is_drawn());
 }
 
@@ -109,21 +104,21 @@ fn an_instant_may_be_drawn() {
     assert_eq!(drawn.when, When::Within { from: seconds(1), to: seconds(3) });
     assert!(drawn.is_drawn());
     refuse(
-        &with("pause = \"A\"\nat = { from = \"1s\", to = «\"60s\"» }\nfor = \"1s\"")
+        &faulty("pause = \"A\"\nat = { from = \"1s\", to = «\"60s\"» }\nfor = \"1s\"")
             .replace("«\"60s\"»", "\"60s\"")
             .replace("at = {", "at = «{")
             .replace("60s\" }", "60s\" }»"),
         "this never happens: the run ends at 60s",
     );
     refuse(
-        &with("pause = \"A\"\nat = «{ from = \"3s\", to = \"1s\" }»\nfor = \"1s\""),
+        &faulty("pause = \"A\"\nat = «{ from = \"3s\", to = \"1s\" }»\nfor = \"1s\""),
         "`from` (3s) is after `to` (1s)",
     );
 }
 
 #[test]
 fn a_fault_is_exactly_one_thing() {
-    refuse(&with("pause = \"A\"\n«kill» = \"A\""), "a fault is one thing, and `f` already is `pause`");
+    refuse(&faulty("pause = \"A\"\n«kill» = \"A\""), "a fault is one thing, and `f` already is `pause`");
     refuse(
         &file("[fault.«f»]\nat = \"1s\"\n"),
         "nothing goes wrong in the fault `f`, expected one of `pause`, `machine-sleep`, `vm-stop`, `kill`, \
@@ -137,18 +132,18 @@ fn a_fault_is_exactly_one_thing() {
 #[test]
 fn a_fault_of_what_does_not_exist_yet_is_refused() {
     for what in ["end-session", "clone", "promote", "recycle-backend", "lag"] {
-        refuse(&with(&format!("«{what}» = \"A\"")), &format!("`{what}` is not supported yet"));
+        refuse(&faulty(&format!("«{what}» = \"A\"")), &format!("`{what}` is not supported yet"));
     }
     for what in ["change-leader", "restore"] {
-        refuse(&with(&format!("«{what}» = {{}}")), &format!("`{what}` is not supported yet"));
+        refuse(&faulty(&format!("«{what}» = {{}}")), &format!("`{what}` is not supported yet"));
     }
 }
 
 #[test]
 fn a_fault_that_is_off_is_not_there() {
-    assert!(cell(&with("pause = \"A\"\noff = true")).faults.is_empty());
-    assert_eq!(cell(&with("pause = \"A\"\noff = false")).faults.len(), 1);
-    let text = with("off = true").replace("fault.f", "fault.«f»");
+    assert!(cell(&faulty("pause = \"A\"\noff = true")).faults.is_empty());
+    assert_eq!(cell(&faulty("pause = \"A\"\noff = false")).faults.len(), 1);
+    let text = faulty("off = true").replace("fault.f", "fault.«f»");
     assert!(mistakes(&text).errors()[0].message.starts_with("nothing goes wrong in the fault `f`"));
 }
 
@@ -174,29 +169,29 @@ fn a_fault_begins_at_an_instant_at_a_milestone_or_again_and_again() {
 fn two_beginnings_are_refused() {
     let when = "when = { point = \"granted\" }";
     refuse(
-        &with(&format!("pause = \"A\"\n«at» = \"1s\"\n{when}")),
+        &faulty(&format!("pause = \"A\"\n«at» = \"1s\"\n{when}")),
         "a fault begins once: `at` and `when` exclude each other",
     );
     refuse(
-        &with(&format!("pause = \"A\"\n«every» = \"1s\"\nfor = \"1ms\"\n{when}")),
+        &faulty(&format!("pause = \"A\"\n«every» = \"1s\"\nfor = \"1ms\"\n{when}")),
         "a fault begins once: `every` and `when` exclude each other",
     );
     refuse(
-        &with("pause = \"A\"\n«times» = 2\nfor = \"1s\""),
+        &faulty("pause = \"A\"\n«times» = 2\nfor = \"1s\""),
         "`times` says how often `every` strikes, and there is no `every`",
     );
-    refuse(&with("pause = \"A\"\nevery = «\"0s\"»\nfor = \"1s\""), "a duration of zero does nothing here");
+    refuse(&faulty("pause = \"A\"\nevery = «\"0s\"»\nfor = \"1s\""), "a duration of zero does nothing here");
 }
 
 #[test]
 fn what_begins_at_the_horizon_never_begins() {
-    refuse(&with("pause = \"A\"\nat = «\"60s\"»"), "this never happens: the run ends at 60s");
+    refuse(&faulty("pause = \"A\"\nat = «\"60s\"»"), "this never happens: the run ends at 60s");
     refuse(
-        &with("pause = \"A\"\nat = «\"61s\"»\nevery = \"1s\"\nfor = \"1s\""),
+        &faulty("pause = \"A\"\nat = «\"61s\"»\nevery = \"1s\"\nfor = \"1s\""),
         "this never happens: the run ends at 60s",
     );
     refuse(
-        &with("pause = \"A\"\nwhen = { point = \"granted\", plus = «\"60s\"» }"),
+        &faulty("pause = \"A\"\nwhen = { point = \"granted\", plus = «\"60s\"» }"),
         "this never happens: the run ends at 60s",
     );
     fault("pause = \"A\"\nat = \"59999ms\"");
@@ -218,18 +213,18 @@ fn a_fault_lasts_for_a_span_until_a_moment_or_to_the_end() {
 #[test]
 fn lengths_that_make_no_sense_are_refused() {
     refuse(
-        &with("pause = \"A\"\nfor = \"1s\"\n«until» = \"2s\""),
+        &faulty("pause = \"A\"\nfor = \"1s\"\n«until» = \"2s\""),
         "a fault has one length: `for` and `until` exclude each other",
     );
-    refuse(&with("pause = \"A\"\nfor = «\"0s\"»"), "a fault that lasts no time does nothing");
-    refuse(&with("pause = \"A\"\nat = \"2s\"\nuntil = «\"2s\"»"), "this fault begins at 2s and cannot end before");
-    refuse(&with("pause = \"A\"\nuntil = «2»"), "`until` is an instant or a milestone, not an integer");
+    refuse(&faulty("pause = \"A\"\nfor = «\"0s\"»"), "a fault that lasts no time does nothing");
+    refuse(&faulty("pause = \"A\"\nat = \"2s\"\nuntil = «\"2s\"»"), "this fault begins at 2s and cannot end before");
+    refuse(&faulty("pause = \"A\"\nuntil = «2»"), "`until` is an instant or a milestone, not an integer");
     refuse(
         &file("[fault.f]\npause = \"A\"\nevery = \"1s\"\n").replace("[fault.f]", "«[fault.f]»"),
         "what happens `every` so often lasts `for` some time; without, the first lasts to the end",
     );
     refuse(
-        &with("pause = \"A\"\nevery = \"1s\"\n«until» = \"2s\""),
+        &faulty("pause = \"A\"\nevery = \"1s\"\n«until» = \"2s\""),
         "what happens `every` so often lasts `for` some time, each time",
     );
 }
@@ -245,10 +240,10 @@ fn a_message_fault_may_strike_again_without_a_length() {
 fn an_instant_has_no_length() {
     let jump = "step-clock = { node = \"redis-1\", by = \"1s\" }";
     assert_eq!(fault(jump).lasts, Lasts::Instant);
-    refuse(&with(&format!("{jump}\n«for» = \"1s\"")), "`step-clock` is an instant: it has no length");
-    refuse(&with(&format!("{jump}\n«until» = \"1s\"")), "`step-clock` is an instant: it has no length");
+    refuse(&faulty(&format!("{jump}\n«for» = \"1s\"")), "`step-clock` is an instant: it has no length");
+    refuse(&faulty(&format!("{jump}\n«until» = \"1s\"")), "`step-clock` is an instant: it has no length");
     refuse(
-        &with("reset = { between = [\"A\", \"redis-1\"] }\n«for» = \"1s\""),
+        &faulty("reset = { between = [\"A\", \"redis-1\"] }\n«for» = \"1s\""),
         "`reset` is an instant: it has no length",
     );
     assert_eq!(fault(&format!("{jump}\nevery = \"1s\"")).lasts, Lasts::Instant);
@@ -256,7 +251,7 @@ fn an_instant_has_no_length() {
 
 #[test]
 fn a_milestone_is_one_that_somebody_reaches() {
-    let at = |point: &str| with(&format!("pause = \"A\"\nwhen = {{ point = {point} }}"));
+    let at = |point: &str| faulty(&format!("pause = \"A\"\nwhen = {{ point = {point} }}"));
     for point in ["renewing", "renewed", "renewal-failed", "told-of-loss", "refused"] {
         refuse(&at(&format!("«{point:?}»")), &format!("no client ever reaches the point `{point}` in this cell"));
     }
@@ -283,9 +278,9 @@ fn a_milestone_belongs_to_one_client_or_to_whoever_comes_first() {
         &of("\"C\"").replace("\"read-done\"", "«\"read-done\"»"),
         "client `C` never reaches the point `read-done` in this cell",
     );
-    refuse(&with("pause = \"A\"\nwhen = «{ client = \"A\" }»"), "missing `point`");
-    refuse(&with("pause = \"A\"\nwhen = { point = \"granted\", nth = «0» }"), "0 lies outside 1 to 4294967295");
-    refuse(&with("pause = \"A\"\nwhen = «\"granted\"»"), "a milestone is a table, not a string");
+    refuse(&faulty("pause = \"A\"\nwhen = «{ client = \"A\" }»"), "missing `point`");
+    refuse(&faulty("pause = \"A\"\nwhen = { point = \"granted\", nth = «0» }"), "0 lies outside 1 to 4294967295");
+    refuse(&faulty("pause = \"A\"\nwhen = «\"granted\"»"), "a milestone is a table, not a string");
 }
 
 #[test]
@@ -294,22 +289,22 @@ fn a_stall_hangs_a_part_that_the_process_has() {
     assert_eq!(fault("stall = { node = \"A\", part = \"worker\" }").what, stall("A", Part::WORKER));
     assert_eq!(fault("stall = \"A/worker\"").what, stall("A", Part::WORKER));
     assert_eq!(fault("stall = \"redis-1/requests\"").what, stall("redis-1", Part::REQUESTS));
-    let renewing = with("stall = \"A/renewal\"").replace("lock = \"redis\"", "lock.redis.renew.every = \"3s\"");
+    let renewing = faulty("stall = \"A/renewal\"").replace("lock = \"redis\"", "lock.redis.renew.every = \"3s\"");
     assert_eq!(cell(&renewing).faults[0].what, stall("A", Part::RENEWAL));
     let none = "this lock does not renew in the background, so there is no part `renewal`";
-    refuse(&with("stall = «\"A/renewal\"»"), none);
-    refuse(&with("stall = { node = \"A\", part = «\"renewal\"» }"), none);
+    refuse(&faulty("stall = «\"A/renewal\"»"), none);
+    refuse(&faulty("stall = { node = \"A\", part = «\"renewal\"» }"), none);
     refuse(
-        &with("stall = { node = \"redis-1\", part = «\"worker\"» }"),
+        &faulty("stall = { node = \"redis-1\", part = «\"worker\"» }"),
         "unknown word `worker`: a part of this process is `requests`",
     );
-    let error = refuse(&with("stall = «\"A\"»"), "a stall acts on a part of a process");
+    let error = refuse(&faulty("stall = «\"A\"»"), "a stall acts on a part of a process");
     assert_eq!(error.help.as_deref(), Some("name it, as in `A/worker`"));
     refuse(
-        &with("stall = { node = «\"clients\"», part = \"worker\" }"),
+        &faulty("stall = { node = «\"clients\"», part = \"worker\" }"),
         "`clients` means 2 nodes, and this is about one",
     );
-    refuse(&with("pause = «\"A/worker\"»"), "`A/worker` is a part of a process, and only a stall acts on one");
+    refuse(&faulty("pause = «\"A/worker\"»"), "`A/worker` is a part of a process, and only a stall acts on one");
 }
 
 #[test]
@@ -318,15 +313,15 @@ fn a_throttle_runs_and_stops() {
     let millis = Duration::from_millis;
     assert_eq!(what, What::Throttle { node: named("A"), run: millis(10), stop: millis(5) });
     refuse(
-        &with("throttle = { node = \"A\", run = \"10ms\", stop = «\"0s\"» }"),
+        &faulty("throttle = { node = \"A\", run = \"10ms\", stop = «\"0s\"» }"),
         "a duration of zero does nothing here",
     );
-    refuse(&with("throttle = «{ node = \"A\", run = \"10ms\" }»"), "missing `stop`");
+    refuse(&faulty("throttle = «{ node = \"A\", run = \"10ms\" }»"), "missing `stop`");
 }
 
 #[test]
 fn only_a_clock_that_is_read_can_be_stepped() {
-    let step = |node: &str| with(&format!("step-clock = {{ node = {node}, by = \"1s\" }}"));
+    let step = |node: &str| faulty(&format!("step-clock = {{ node = {node}, by = \"1s\" }}"));
     accept(&step("\"redis-1\""));
     let client = "this can never apply: a client counts its lease on its monotonic clock, which never steps";
     refuse(&step("«\"A\"»"), client);
@@ -341,7 +336,7 @@ fn only_a_clock_that_is_read_can_be_stepped() {
         &step("«\"servers\"»").replace("lock = \"redis\"", "ttl = \"none\"\nlock = \"redis\""),
         "this can never apply: nothing expires on this lock's servers: `ttl` is \"none\"",
     );
-    refuse(&with("step-clock = { node = \"redis-1\", by = «\"0s\"» }"), "a step of nothing is no step");
+    refuse(&faulty("step-clock = { node = \"redis-1\", by = «\"0s\"» }"), "a step of nothing is no step");
 }
 
 #[test]
@@ -349,16 +344,16 @@ fn a_clock_rate_changes_all_clocks_of_a_machine() {
     let what = fault("clock-rate = { node = [\"A\", \"redis-1\"], ppm = 500 }").what;
     assert_eq!(what, What::ClockRate { node: vec![named("A"), named("redis-1")], rate: Ppm::new(500) });
     refuse(
-        &with("clock-rate = { node = «\"resource\"», ppm = 500 }"),
+        &faulty("clock-rate = { node = «\"resource\"», ppm = 500 }"),
         "this can never apply: the resource reads no clock",
     );
-    refuse(&with("clock-rate = { node = \"A\", ppm = «2_000_000» }"), "2000000 lies outside -999999 to 1000000");
+    refuse(&faulty("clock-rate = { node = \"A\", ppm = «2_000_000» }"), "2000000 lies outside -999999 to 1000000");
 }
 
 #[test]
 fn every_kind_has_a_reader() {
     for kind in super::super::what::WHATS {
         // Nothing that goes wrong is a number.
-        assert_eq!(mistakes(&with(&format!("{} = 1", kind.name))).errors().len(), 1, "{}", kind.name);
+        assert_eq!(mistakes(&faulty(&format!("{} = 1", kind.name))).errors().len(), 1, "{}", kind.name);
     }
 }

@@ -3,19 +3,7 @@
 use host::{Duration, Shortage, Span};
 
 use super::*;
-use crate::cell::{DiskFault, NodeRef, What};
-
-fn with(keys: &str) -> String {
-    file(&format!("[fault.f]\n{keys}\n"))
-}
-
-fn what(keys: &str) -> What {
-    cell(&with(keys)).faults.remove(0).what
-}
-
-fn nodes(names: &[&str]) -> Vec<NodeRef> {
-    names.iter().map(|name| NodeRef::Named((*name).to_owned())).collect()
-}
+use crate::cell::{DiskFault, What};
 
 #[test]
 fn an_eviction_takes_a_key_of_the_lock_servers() {
@@ -23,15 +11,15 @@ fn an_eviction_takes_a_key_of_the_lock_servers() {
     assert_eq!(what("evict = {}"), evict("orders"));
     assert_eq!(what("evict = { key = \"orders\", node = \"servers\" }"), evict("orders"));
     refuse(
-        &with("evict = { key = «\"token\"» }"),
+        &faulty("evict = { key = «\"token\"» }"),
         "unknown word `token`: a key of this cell's lock servers is `orders`",
     );
     let counted =
-        with("evict = { key = \"token\" }").replace("lock = \"redis\"", "lock = \"redis\"\nresource = \"fence_rw\"");
+        faulty("evict = { key = \"token\" }").replace("lock = \"redis\"", "lock = \"redis\"\nresource = \"fence_rw\"");
     assert_eq!(cell(&counted).faults[0].what, evict("token"));
-    refuse(&with("evict = { node = «\"A\"» }"), "this can never apply: only a lock server has keys to evict");
-    refuse(&with("evict = { key = «1» }"), "a key is named by a string, not an integer");
-    refuse(&with("evict = {}\n«for» = \"1s\""), "`evict` is an instant: it has no length");
+    refuse(&faulty("evict = { node = «\"A\"» }"), "this can never apply: only a lock server has keys to evict");
+    refuse(&faulty("evict = { key = «1» }"), "a key is named by a string, not an integer");
+    refuse(&faulty("evict = {}\n«for» = \"1s\""), "`evict` is an instant: it has no length");
 }
 
 #[test]
@@ -44,18 +32,18 @@ fn a_disk_fails_or_is_slow() {
         what("disk = { node = \"resource\", slow = \"200ms\" }"),
         What::Disk { node: nodes(&["resource"]), how: slow }
     );
-    refuse(&with("disk = «{ node = \"redis-1\" }»"), "nothing is wrong with this disk: it `fails` or is `slow`");
+    refuse(&faulty("disk = «{ node = \"redis-1\" }»"), "nothing is wrong with this disk: it `fails` or is `slow`");
     refuse(
-        &with("disk = «{ node = \"redis-1\", fails = \"cannot-persist\", slow = \"1s\" }»"),
+        &faulty("disk = «{ node = \"redis-1\", fails = \"cannot-persist\", slow = \"1s\" }»"),
         "a disk `fails` or is `slow`: two faults if it is both",
     );
-    refuse(&with("disk = { node = \"resource\", slow = «\"0s\"» }"), "a disk that takes no time is not slow");
+    refuse(&faulty("disk = { node = \"resource\", slow = «\"0s\"» }"), "a disk that takes no time is not slow");
     refuse(
-        &with("disk = { node = \"redis-1\", fails = «\"full\"» }"),
+        &faulty("disk = { node = \"redis-1\", fails = «\"full\"» }"),
         "unknown word `full`: how a disk fails is `cannot-persist` or `out-of-memory`",
     );
     refuse(
-        &with("disk = { node = \"redis-1\", «fail» = \"cannot-persist\" }"),
+        &faulty("disk = { node = \"redis-1\", «fail» = \"cannot-persist\" }"),
         "unknown field `fail`, expected one of `node`, `fails`, `slow`",
     );
 }
@@ -63,11 +51,11 @@ fn a_disk_fails_or_is_slow() {
 #[test]
 fn a_disk_that_nobody_minds_is_refused() {
     refuse(
-        &with("disk = { node = «\"A\"», fails = \"cannot-persist\" }"),
+        &faulty("disk = { node = «\"A\"», fails = \"cannot-persist\" }"),
         "this can never apply: only a lock server minds what its machine is short of",
     );
     refuse(
-        &with("disk = { node = «\"redis-1\"», slow = \"1s\" }"),
+        &faulty("disk = { node = «\"redis-1\"», slow = \"1s\" }"),
         "this can never apply: only the resource waits for its disk",
     );
 }

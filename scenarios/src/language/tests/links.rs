@@ -3,19 +3,7 @@
 use host::{Duration, Operation, Span};
 
 use super::*;
-use crate::cell::{Direction, Held, Link, MessageMatch, NodeRef, What};
-
-fn with(keys: &str) -> String {
-    file(&format!("[fault.f]\n{keys}\n"))
-}
-
-fn what(keys: &str) -> What {
-    cell(&with(keys)).faults.remove(0).what
-}
-
-fn nodes(names: &[&str]) -> Vec<NodeRef> {
-    names.iter().map(|name| NodeRef::Named((*name).to_owned())).collect()
-}
+use crate::cell::{Direction, Held, Link, MessageMatch, What};
 
 #[test]
 fn a_cut_goes_both_ways_or_one_way() {
@@ -38,7 +26,7 @@ fn a_slow_link_and_a_reset_name_their_links_too() {
     assert_eq!(what("slow = { between = [\"A\", \"redis-1\"], by = \"1s\" }"), What::Slow { link: link(), by });
     assert_eq!(what("reset = { between = [\"A\", \"redis-1\"] }"), What::Reset(link()));
     refuse(
-        &with("reset = { «from» = \"A\", between = [\"A\", \"redis-1\"] }"),
+        &faulty("reset = { «from» = \"A\", between = [\"A\", \"redis-1\"] }"),
         "unknown field `from`, expected `between`",
     );
 }
@@ -47,29 +35,29 @@ fn a_slow_link_and_a_reset_name_their_links_too() {
 fn a_half_open_connection_has_one_side_that_believes() {
     let what = what("half-open = { forgets = \"redis-1\", believes = \"clients\" }");
     assert_eq!(what, What::HalfOpen { forgets: nodes(&["redis-1"]), believes: nodes(&["A", "B"]) });
-    refuse(&with("half-open = «{ forgets = \"A\" }»"), "missing `believes`");
+    refuse(&faulty("half-open = «{ forgets = \"A\" }»"), "missing `believes`");
     refuse(
-        &with("half-open = «{ forgets = \"A\", believes = \"B\" }»"),
+        &faulty("half-open = «{ forgets = \"A\", believes = \"B\" }»"),
         "this can never apply: nothing passes between these nodes",
     );
     refuse(
-        &with("half-open = { forgets = \"A\", believes = \"redis-1\" }\n«for» = \"1s\""),
+        &faulty("half-open = { forgets = \"A\", believes = \"redis-1\" }\n«for» = \"1s\""),
         "`half-open` is an instant: it has no length",
     );
 }
 
 #[test]
 fn a_link_without_two_sides_is_refused() {
-    refuse(&with("cut = «{}»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");
-    refuse(&with("cut = «{ from = \"A\" }»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");
+    refuse(&faulty("cut = «{}»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");
+    refuse(&faulty("cut = «{ from = \"A\" }»"), "a link is missing: `between = [X, Y]`, or `from` and `to`");
     refuse(
-        &with("cut = { between = [\"A\", \"redis-1\"], «to» = \"A\" }"),
+        &faulty("cut = { between = [\"A\", \"redis-1\"], «to» = \"A\" }"),
         "a link is `between` two sides, or goes `from` one `to` the other",
     );
-    refuse(&with("cut = { between = «[\"A\"]» }"), "`between` is a list of two sides, not a list");
-    refuse(&with("cut = { between = [\"A\", «\"redis-2\"»] }"), "this cell has no node `redis-2`");
+    refuse(&faulty("cut = { between = «[\"A\"]» }"), "`between` is a list of two sides, not a list");
+    refuse(&faulty("cut = { between = [\"A\", «\"redis-2\"»] }"), "this cell has no node `redis-2`");
     refuse(
-        &with("cut = { between = [\"A\", \"redis-1\"], held = «\"lost\"» }"),
+        &faulty("cut = { between = [\"A\", \"redis-1\"], held = «\"lost\"» }"),
         "unknown word `lost`: what becomes of held bytes is `dropped` or `linger`",
     );
 }
@@ -77,10 +65,10 @@ fn a_link_without_two_sides_is_refused() {
 #[test]
 fn a_link_over_which_nothing_passes_cannot_fail() {
     let nothing = "this can never apply: nothing passes between these nodes";
-    refuse(&with("cut = «{ between = [\"A\", \"B\"] }»"), nothing);
-    refuse(&with("cut = «{ from = \"redis-1\", to = \"resource\" }»"), nothing);
-    refuse(&with("slow = «{ between = [\"clients\", \"clients\"], by = \"1s\" }»"), nothing);
-    refuse(&with("reset = «{ between = [\"redis-1\", \"resource\"] }»"), nothing);
+    refuse(&faulty("cut = «{ between = [\"A\", \"B\"] }»"), nothing);
+    refuse(&faulty("cut = «{ from = \"redis-1\", to = \"resource\" }»"), nothing);
+    refuse(&faulty("slow = «{ between = [\"clients\", \"clients\"], by = \"1s\" }»"), nothing);
+    refuse(&faulty("reset = «{ between = [\"redis-1\", \"resource\"] }»"), nothing);
     let idle = "[client.C]\ndo = [{ sleep = \"1s\" }]\n[fault.f]\n";
     refuse(&file(&format!("{idle}cut = «{{ between = [\"C\", [\"redis-1\", \"resource\"]] }}»\n")), nothing);
     accept(&file(&format!("{idle}cut = {{ between = [\"clients\", \"resource\"] }}\n")));
@@ -115,38 +103,38 @@ fn a_message_is_known_by_its_operation_its_client_and_its_number() {
 #[test]
 fn a_message_that_is_never_sent_cannot_be_lost() {
     let never = |operation: &str| format!("this can never apply: no such client ever sends `{operation}`");
-    refuse(&with("drop = { request = «\"renew\"» }"), &never("renew"));
+    refuse(&faulty("drop = { request = «\"renew\"» }"), &never("renew"));
     let quiet = "[client.C]\ndo = [\"acquire\", \"read\"]\n[fault.f]\n";
     refuse(&file(&format!("{quiet}drop = {{ request = «\"write\"», of = \"C\" }}\n")), &never("write"));
     accept(&file(&format!("{quiet}drop = {{ request = \"write\" }}\n")));
     accept(&file(&format!("{quiet}drop = {{ request = \"release\", of = \"C\" }}\n")));
-    accept(&with("drop = { request = \"renew\" }").replace("lock = \"redis\"", "lock.redis.renew.every = \"1s\""));
-    refuse(&with("drop = { «push» = \"set\" }"), "this can never apply: no server of this lock pushes anything");
+    accept(&faulty("drop = { request = \"renew\" }").replace("lock = \"redis\"", "lock.redis.renew.every = \"1s\""));
+    refuse(&faulty("drop = { «push» = \"set\" }"), "this can never apply: no server of this lock pushes anything");
     refuse(
-        &with("drop = { request = \"set\", server = «\"resource\"» }"),
+        &faulty("drop = { request = \"set\", server = «\"resource\"» }"),
         "this can never apply: `resource` is not asked for `set`",
     );
     refuse(
-        &with("drop = { request = \"write\", server = «\"redis-1\"» }"),
+        &faulty("drop = { request = \"write\", server = «\"redis-1\"» }"),
         "this can never apply: `redis-1` is not asked for `write`",
     );
 }
 
 #[test]
 fn a_message_that_is_not_said_clearly_is_refused() {
-    refuse(&with("drop = «{}»"), "missing `request` or `reply`: which message is meant");
+    refuse(&faulty("drop = «{}»"), "missing `request` or `reply`: which message is meant");
     refuse(
-        &with("drop = { request = \"set\", «reply» = \"set\" }"),
+        &faulty("drop = { request = \"set\", «reply» = \"set\" }"),
         "one message is a `request` or a `reply`, not both",
     );
-    suggest(&with("drop = { request = «\"relase\"» }"), "unknown word `relase`", "release");
+    suggest(&faulty("drop = { request = «\"relase\"» }"), "unknown word `relase`", "release");
     refuse(
-        &with("drop = { request = \"set\", of = «\"redis-1\"» }"),
+        &faulty("drop = { request = \"set\", of = «\"redis-1\"» }"),
         "messages are told apart by the client: `of` names clients",
     );
     refuse(
-        &with("drop = { request = \"set\", nth = «\"all\"» }"),
+        &faulty("drop = { request = \"set\", nth = «\"all\"» }"),
         "`nth` is a whole number or \"every\", not a string",
     );
-    refuse(&with("delay = «{ request = \"set\" }»"), "missing `by`");
+    refuse(&faulty("delay = «{ request = \"set\" }»"), "missing `by`");
 }

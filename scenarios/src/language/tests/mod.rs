@@ -25,7 +25,7 @@ mod values;
 use std::ops::Range;
 
 use super::{LoadError, LoadErrors, Override, load};
-use crate::cell::{Cell, Scenario};
+use crate::cell::{Cell, NodeRef, Scenario, What};
 
 /// The required keys of the top level, but for the lock.
 const HEAD: &str = "name = \"test\"\ntitle = \"a test\"\nsource = \"a test\"\n";
@@ -38,6 +38,21 @@ fn file(tables: &str) -> String {
 /// A file with two clients and these keys of the top level (the lock's among them).
 fn top(keys: &str) -> String {
     format!("{HEAD}{keys}\n[client.A]\n[client.B]\n")
+}
+
+/// A file with this one fault, among two clients.
+fn faulty(keys: &str) -> String {
+    file(&format!("[fault.f]\n{keys}\n"))
+}
+
+/// What that fault does.
+fn what(keys: &str) -> What {
+    cell(&faulty(keys)).faults.remove(0).what
+}
+
+/// Nodes by their names.
+fn nodes(names: &[&str]) -> Vec<NodeRef> {
+    names.iter().map(|name| NodeRef::Named((*name).to_owned())).collect()
 }
 
 fn accept(text: &str) -> Scenario {
