@@ -1,6 +1,6 @@
-//! Seeds a second of a catalogue scenario's first cell, played and judged on one thread.
+//! Seeds a second of a scenario's first cell, played and judged on one thread.
 //!
-//! `cargo bench --bench seeds -- [SCENARIO] [SEEDS]`, by default `gc-pause` and 20,000. For a figure that
+//! `cargo bench --bench seeds -- [SCENARIO|FILE] [SEEDS]`, by default `gc-pause` and 20,000. For a figure that
 //! does not hang on what else the machine does, count instructions:
 //! `valgrind --tool=callgrind target/release/deps/seeds-… gc-pause 1000`.
 
@@ -17,8 +17,10 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let name = words.first().map_or("gc-pause", String::as_str);
     let seeds = words.get(1).map_or(20_000, |seeds| seeds.parse().expect("SEEDS is a number"));
-    let entry = catalogue::find(name).unwrap_or_else(|unknown| panic!("{unknown}"));
-    let scenario = load(entry.file, entry.text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let text = std::fs::read_to_string(name).unwrap_or_else(|_| {
+        catalogue::find(name).unwrap_or_else(|unknown| panic!("{unknown}")).text.to_owned()
+    });
+    let scenario = load(name, &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
     let cell = &scenario.cells[0];
     let contender = Contender::built_in(&cell.lock);
     let player = Player::new(cell, &contender);
