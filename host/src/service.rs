@@ -1,14 +1,19 @@
 //! What a service may do: the server's side.
 //!
 //! A service is a state machine: it reacts, and puts what it wants done into a [`Context`], which is
-//! a plain buffer. It has no clock, no disk and no network but the context's, so it can be stepped in
+//! a plain buffer. It has no clock, no disk, no network and no randomness but the context's, so it can be stepped in
 //! a unit test without a kernel, and be fed the requests that a real server is fed.
+//!
+//! A service may be a client of other services: it opens connections of its own, under the same rules of the
+//! network as a program's. Nothing times out by itself there: a service that wants to wait no longer has a timer.
 
 use core::fmt;
 
+use std::rc::Rc;
+
 use crate::digest::{Digest, Fold};
 use crate::disk::Disk;
-use crate::ids::{AttemptId, ConnId, NodeId, Operation, Origin, Point, TimerId};
+use crate::ids::{AttemptId, CallId, ConnId, NodeId, Operation, Origin, Point, Server, TimerId};
 use crate::shortage::Shortages;
 use crate::time::{Deadline, MonoTime, WallTime};
 
@@ -57,7 +62,19 @@ pub trait Service<D: Domain> {
     fn on_nudge(&mut self, cx: &mut Context<D>, nudge: D::Nudge) {
         let _ = (cx, nudge);
     }
-    /// A connection was closed or reset by the other side.
+    /// A connection that the service wanted is open.
+    fn on_open(&mut self, cx: &mut Context<D>, conn: ConnId) {
+        let _ = (cx, conn);
+    }
+    /// The reply to a request of its own is there.
+    fn on_reply(&mut self, cx: &mut Context<D>, conn: ConnId, call: CallId, reply: D::Message) {
+        let _ = (cx, conn, call, reply);
+    }
+    /// The server of a connection of its own has sent what nobody asked for.
+    fn on_push(&mut self, cx: &mut Context<D>, conn: ConnId, message: D::Message) {
+        let _ = (cx, conn, message);
+    }
+    /// A connection was closed or reset by the other side; one of its own that was to be opened: refused.
     fn on_close(&mut self, cx: &mut Context<D>, conn: ConnId) {
         let _ = (cx, conn);
     }
@@ -70,6 +87,14 @@ pub enum Effect<M, N> {
     Reply(Origin, M),
     /// Send a message nobody asked for.
     Push(ConnId, M),
+    /// Open a connection to a server.
+    Connect(ConnId, NodeId),
+    /// Send a request on a connection of one's own; the number comes back with the reply.
+    Request(ConnId, CallId, M),
+    /// Close a connection, whoever opened it.
+    Close(ConnId),
+    /// From now on be the one whom the role of a leader means, or cease to.
+    Lead(bool),
     /// Set a timer, or move it if it is set.
     SetTimer(TimerId, Deadline),
     /// Forget a timer.
@@ -97,6 +122,23 @@ pub struct Context<D: Domain> {
     pub shortages: Shortages,
     /// What the service wants done, in order.
     pub effects: Vec<Effect<D::Message, D::Note>>,
+    /// The number of the next connection that is opened.
+    pub next_conn: u32,
+    /// Where its randomness comes from.
+    pub words: Rc<dyn Words>,
+}
+
+/// A source of randomness for the services of a world, a stream for each.
+pub trait Words {
+    /// The next word of that node's service.
+    fn word(&self, node: NodeId) -> u64;
+}
+
+/// The source that has always the same word: for stepping a service by hand.
+impl Words for u64 {
+    fn word(&self, _: NodeId) -> u64 {
+        *self
+    }
 }
 
 impl<D: Domain> Context<D> {
@@ -112,7 +154,39 @@ impl<D: Domain> Context<D> {
             disk: Disk::default(),
             shortages: Shortages::default(),
             effects: Vec::new(),
+            next_conn: 0,
+            words: Rc::new(0_u64),
         }
+    }
+
+    /// A draw from the service's own stream.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        self.words.word(self.node)
+    }
+
+    /// Opens a connection to a server. It can be used once the service has been told that it is
+    /// [open](Service::on_open).
+    pub fn connect<R>(&mut self, server: Server<R>) -> ConnId {
+        let conn = ConnId::new(self.next_conn);
+        self.next_conn += 1;
+        self.effects.push(Effect::Connect(conn, server.node()));
+        conn
+    }
+
+    /// Sends a request on a connection of one's own. The number comes back with the reply.
+    pub fn request(&mut self, conn: ConnId, call: CallId, message: impl Into<D::Message>) {
+        self.effects.push(Effect::Request(conn, call, message.into()));
+    }
+
+    /// Closes a connection, whoever opened it: the other side is told, this one is not.
+    pub fn close(&mut self, conn: ConnId) {
+        self.effects.push(Effect::Close(conn));
+    }
+
+    /// Be from now on the one whom the role of a leader means, or cease to be. Of several the last one is meant.
+    pub fn lead(&mut self, leads: bool) {
+        self.effects.push(Effect::Lead(leads));
     }
 
     /// Answers a request.

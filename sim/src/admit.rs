@@ -172,7 +172,9 @@ impl<D: Domain> Core<D> {
         let Header { receiver: node, kind, from, .. } = *self.packets.header(id);
         // The machine, not the process, answers who connects.
         if kind != PacketKind::Connect {
-            let part = (from == Side::Client).then_some(Part::REQUESTS);
+            // Whatever comes to a service, from whichever side, its one thread attends to.
+            let is_service = from == Side::Client || matches!(self.node(node).role, Role::Service { .. });
+            let part = is_service.then_some(Part::REQUESTS);
             if self.gate(node, part, Waiting::Socket, Event::Read(id)) == Gate::Held {
                 return Step::None;
             }

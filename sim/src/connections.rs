@@ -12,6 +12,7 @@ use crate::calls::Calls;
 use crate::core::Core;
 use crate::event::{PacketId, Step};
 use crate::links::{Content, Sending};
+use crate::node::Role;
 use crate::packets::{Header, PacketKind};
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
@@ -29,6 +30,11 @@ impl<M> Default for Connections<M> {
 }
 
 impl<M> Connections<M> {
+    /// The number of the connection that is opened next.
+    pub(crate) fn next_number(&self) -> u32 {
+        u32::try_from(self.all.len()).expect("a run has fewer than 2^32 connections")
+    }
+
     /// Back to the beginning: there are none.
     pub(crate) fn reset(&mut self) {
         let Self { all, calls } = self;
@@ -76,6 +82,11 @@ pub(crate) struct Connection<M> {
 }
 
 impl<M> Connection<M> {
+    /// Whether it is not known yet how opening it went.
+    pub(crate) const fn opening(&self) -> bool {
+        self.opened.is_none()
+    }
+
     fn wait(&mut self, task: TaskId) {
         if !self.waiters.contains(&task) {
             self.waiters.push(task);
@@ -87,8 +98,13 @@ impl<M> Connection<M> {
 impl<D: Domain> Core<D> {
     /// Begins to open a connection.
     pub(crate) fn connect(&mut self, node: NodeId, server: NodeId, timeout: Duration) -> usize {
+        self.dial(node, server, Some(timeout))
+    }
+
+    /// Begins to open a connection, and gives up by itself after that time, if there is one.
+    pub(crate) fn dial(&mut self, node: NodeId, server: NodeId, timeout: Option<Duration>) -> usize {
         let conn = self.connections.all.len();
-        let timer = self.arm_after(node, TimerPurpose::Connect(conn), timeout);
+        let connect_timer = timeout.map(|timeout| self.arm_after(node, TimerPurpose::Connect(conn), timeout));
         let life = self.node(node).life;
         self.connections.all.push(Connection {
             ends: [End { node, life, open: false }, End { node: server, life: 0, open: false }],
@@ -96,7 +112,7 @@ impl<D: Domain> Core<D> {
             pushes: VecDeque::new(),
             waiters: Vec::new(),
             opened: None,
-            connect_timer: Some(timer),
+            connect_timer,
             half_open: None,
         });
         let (from, kind, attempt) = (Side::Client, PacketKind::Connect, self.scope);
@@ -189,6 +205,12 @@ impl<D: Domain> Core<D> {
                 let content = Content { operation: D::operation(&message), message, call: None };
                 self.serve(conn, PacketKind::Push, attempt, content);
             }
+            Effect::Connect(conn, server) => {
+                assert_eq!(conn.index(), self.dial(node, server, None), "connections are numbered as they are opened");
+            }
+            Effect::Request(conn, call, message) => self.ask(node, conn, attempt, call, message),
+            Effect::Close(conn) => self.hang_up(node, conn),
+            Effect::Lead(leads) => self.lead(node, leads),
             Effect::SetTimer(timer, at) => self.set_service_timer(node, timer, at),
             Effect::CancelTimer(timer) => self.cancel_service_timer(node, timer),
             Effect::Note(note) => self.note(node, note),
@@ -244,6 +266,9 @@ impl<D: Domain> Core<D> {
                     Step::Closed { node, conn: conn_id(conn) }
                 }
             },
+            Side::Client if matches!(self.node(node).role, Role::Service { .. }) => {
+                self.receive_at_dialler(conn, kind, message, call, end)
+            }
             Side::Client => {
                 self.receive_at_client(conn, kind, message, call, end);
                 Step::None
@@ -251,7 +276,7 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    fn receive_at_client(
+    pub(crate) fn receive_at_client(
         &mut self,
         conn: usize,
         kind: PacketKind,
@@ -285,6 +310,6 @@ impl<D: Domain> Core<D> {
     }
 }
 
-fn conn_id(conn: usize) -> ConnId {
+pub(crate) fn conn_id(conn: usize) -> ConnId {
     ConnId::new(u32::try_from(conn).expect("a run has fewer than 2^32 connections"))
 }

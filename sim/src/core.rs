@@ -9,6 +9,7 @@
 //! | `tasks` | the programs' tasks and the ready queue |
 //! | `callers` | who may be interrupted while it waits |
 //! | `connections` | connections, pushed messages, what arrives at either end |
+//! | `dialling` | connections that services open, and which service leads |
 //! | `calls` | requests and replies, and how long callers wait |
 //! | `links` | sending: decided, and how long each packet takes |
 //! | `packets` | packets on their way: where they are kept |
@@ -262,14 +263,23 @@ impl<D: Domain> Core<D> {
     }
 
     pub(crate) fn random(&mut self, node: NodeId, purpose: Purpose) -> u64 {
-        let (slot, stream) = match purpose {
-            Purpose::Recipe => (0, StreamPurpose::Recipe),
-            Purpose::Workload => (1, StreamPurpose::Workload),
-        };
+        self.draw(
+            node,
+            match purpose {
+                Purpose::Recipe => StreamPurpose::Recipe,
+                Purpose::Workload => StreamPurpose::Workload,
+            },
+        )
+    }
+
+    /// The next word of one of the node's own streams.
+    pub(crate) fn draw(&mut self, node: NodeId, purpose: StreamPurpose) -> u64 {
+        // What a service draws and what a recipe draws is never drawn on the same node.
+        let slot = usize::from(purpose == StreamPurpose::Workload);
         let seed = self.seed;
         let node = self.node_mut(node);
         let entity = node.spec.entity;
-        node.random[slot].get_or_insert_with(|| Stream::new(seed, stream, entity, Entity::WORLD)).word()
+        node.random[slot].get_or_insert_with(|| Stream::new(seed, purpose, entity, Entity::WORLD)).word()
     }
 
     /// Whether the cue has come; if not, the current task is woken when it does. It never comes to the dead.

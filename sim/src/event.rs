@@ -1,6 +1,6 @@
 //! What stands in the queue.
 
-use host::{AttemptId, ConnId, NodeId, Origin, TimerId};
+use host::{AttemptId, CallId, ConnId, NodeId, Origin, TimerId};
 
 /// Something that happens at an instant.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,12 @@ pub(crate) enum Step<M> {
     Request { node: NodeId, attempt: Option<AttemptId>, from: Origin, message: M },
     /// A service learns that a connection is gone.
     Closed { node: NodeId, conn: ConnId },
+    /// A service learns that a connection of its own is open.
+    Opened { node: NodeId, conn: ConnId },
+    /// A service gets the reply to a request of its own.
+    Reply { node: NodeId, conn: ConnId, call: CallId, message: M },
+    /// A service gets what it did not ask for on a connection of its own.
+    Push { node: NodeId, conn: ConnId, message: M },
     /// A process ends its tasks.
     Stop { node: NodeId },
     /// A strike acts inside a service.

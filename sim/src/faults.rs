@@ -9,7 +9,7 @@ use crate::links::Slow;
 use crate::matching::Matching;
 use crate::outcome::{RecordKind, Strike};
 use crate::packets::PacketKind;
-use crate::plan::{Fault, Lasts, Link, Target, What, When};
+use crate::plan::{Cast, Fault, Lasts, Link, Target, What, When};
 use crate::stream::{Entity, Stream, StreamPurpose};
 use crate::triggers::Trigger;
 use crate::wire::Cut;
@@ -75,7 +75,7 @@ impl<N> FaultState<N> {
 /// What a strike's end must know.
 #[derive(Default)]
 struct StrikeDetail {
-    reacher: Option<NodeId>,
+    cast: Cast,
     /// For each node it struck, which life of the process or of the machine that was: a later one is not
     /// its business. `None`: there was none.
     grips: Vec<Option<u32>>,
@@ -90,7 +90,8 @@ impl<D: Domain> Core<D> {
     pub(crate) fn strike(&mut self, fault: usize, reacher: Option<NodeId>) {
         let (what, lasts) = (self.faults.plan[fault].what.clone(), self.faults.plan[fault].lasts.clone());
         let strike = self.faults.strikes.len();
-        let nodes = what.nodes(reacher);
+        let cast = Cast { reacher, leader: self.leader() };
+        let nodes = what.nodes(cast);
         let place = nodes.first().copied().unwrap_or_default();
         let mut digest = Fold::new(fault as u64);
         what.name().digest(&mut digest);
@@ -99,13 +100,13 @@ impl<D: Domain> Core<D> {
             nudge.digest(&mut digest);
         }
         self.faults.strikes.push(Strike { fault, from: self.now, until: None, nodes: nodes.clone(), met: 0 });
-        self.faults.details.push(StrikeDetail { reacher, ..StrikeDetail::default() });
+        self.faults.details.push(StrikeDetail { cast, ..StrikeDetail::default() });
         let about = About { fault: Some(fault), ..About::default() };
         self.trace(place, RecordKind::Fault, digest.value(), about, || what.name().to_owned());
         for node in nodes {
             self.strike_node(strike, node, &what);
         }
-        self.strike_links(strike, reacher, &what);
+        self.strike_links(strike, cast, &what);
         match lasts {
             Lasts::Instant => self.undo(strike),
             Lasts::For(span) => {
@@ -188,23 +189,23 @@ impl<D: Domain> Core<D> {
         self.change_clock(node, |clock| clock.rate = rate);
     }
 
-    fn strike_links(&mut self, strike: usize, reacher: Option<NodeId>, what: &What<D::Nudge>) {
+    fn strike_links(&mut self, strike: usize, cast: Cast, what: &What<D::Nudge>) {
         match what {
             What::Cut(links, held) => {
                 let held = *held;
-                self.links.cuts.extend(resolved(links, reacher).map(|(from, to)| Cut { from, to, held, strike }));
+                self.links.cuts.extend(resolved(links, cast).map(|(from, to)| Cut { from, to, held, strike }));
             }
             What::Slow(links, by) => {
                 let by = *by;
-                self.links.slows.extend(resolved(links, reacher).map(|(from, to)| Slow { from, to, by, strike }));
+                self.links.slows.extend(resolved(links, cast).map(|(from, to)| Slow { from, to, by, strike }));
             }
             What::Reset(links) => {
-                let links: Vec<_> = resolved(links, reacher).collect();
+                let links: Vec<_> = resolved(links, cast).collect();
                 self.reset_connections(strike, &links);
             }
             What::HalfOpen { forgets, believes } => {
                 let nodes = |targets: &[Target]| -> Vec<NodeId> {
-                    targets.iter().filter_map(|target| target.node(reacher)).collect()
+                    targets.iter().filter_map(|target| target.node(cast)).collect()
                 };
                 self.half_open(strike, &nodes(forgets), &nodes(believes));
             }
@@ -277,9 +278,9 @@ impl<D: Domain> Core<D> {
     fn undo_on_links(&mut self, strike: usize, what: &What<D::Nudge>) {
         match what {
             What::Cut(links, _) => {
-                let reacher = self.faults.details[strike].reacher;
+                let cast = self.faults.details[strike].cast;
                 self.links.cuts.retain(|cut| cut.strike != strike);
-                for (from, to) in resolved(links, reacher) {
+                for (from, to) in resolved(links, cast) {
                     self.release_held(from, to);
                 }
             }
@@ -331,9 +332,15 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    /// The client that reached a strike's milestone.
-    pub(crate) fn reacher(&self, strike: usize) -> Option<NodeId> {
-        self.faults.details[strike].reacher
+    /// Who played the roles when a strike began.
+    pub(crate) fn cast(&self, strike: usize) -> Cast {
+        self.faults.details[strike].cast
+    }
+
+    /// The service that leads: of several, the one that began last.
+    fn leader(&self) -> Option<NodeId> {
+        let leading = self.nodes.iter().filter_map(|node| Some((node.leads?, node.id)));
+        leading.max().map(|(_, node)| node)
     }
 
     /// A draw of a strike's fault: the same in every world that has a fault of that name.
@@ -394,6 +401,6 @@ impl<D: Domain> Core<D> {
     }
 }
 
-fn resolved(links: &[Link], reacher: Option<NodeId>) -> impl Iterator<Item = (NodeId, NodeId)> {
-    links.iter().filter_map(move |link| Some((link.from.node(reacher)?, link.to.node(reacher)?)))
+fn resolved(links: &[Link], cast: Cast) -> impl Iterator<Item = (NodeId, NodeId)> {
+    links.iter().filter_map(move |link| Some((link.from.node(cast)?, link.to.node(cast)?)))
 }

@@ -22,6 +22,7 @@ mod callers;
 mod calls;
 mod connections;
 mod core;
+mod dialling;
 mod event;
 mod faults;
 mod lifecycle;
@@ -42,7 +43,7 @@ mod wire;
 
 pub use node::NodeSpec;
 pub use outcome::{NodeOutcome, Noted, Outcome, Record, RecordKind, Strike};
-pub use plan::{Direction, Fault, Held, Lasts, Link, MessageMatch, Target, What, When};
+pub use plan::{Cast, Direction, Fault, Held, Lasts, Link, MessageMatch, Target, What, When};
 pub use process::{SimConnection, SimHost, SimTask};
 pub use sim::{Bounds, ClientFactory, ServiceFactory, Sim};
 pub use stream::{Entity, Stream, StreamPurpose};

@@ -127,6 +127,7 @@ impl<D: Domain> Core<D> {
         state.alive = false;
         state.life += 1;
         state.owed = 0;
+        state.leads = None;
         state.standing.paused = 0;
         state.stalled.clear();
         state.parked.clear();

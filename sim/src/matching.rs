@@ -1,12 +1,12 @@
 //! Faults of single messages: "the reply to the second `set`" is lost, or late.
 
-use host::{Domain, NodeId};
+use host::Domain;
 
 use crate::connections::Side;
 use crate::core::Core;
 use crate::event::PacketId;
 use crate::packets::PacketKind;
-use crate::plan::{Direction, MessageMatch, Target, What};
+use crate::plan::{Cast, Direction, MessageMatch, Target, What};
 
 /// A message fault in force.
 pub(crate) struct Matching {
@@ -23,7 +23,7 @@ impl<D: Domain> Core<D> {
             let strike = self.faults.matching[i].strike;
             let what = &self.faults.plan[self.faults.strikes[strike].fault].what;
             let (What::Drop(matches) | What::Delay(matches, _)) = what else { continue };
-            if !self.matches(matches, id, self.reacher(strike)) {
+            if !self.matches(matches, id, self.cast(strike)) {
                 continue;
             }
             let nth = matches.nth;
@@ -47,7 +47,7 @@ impl<D: Domain> Core<D> {
         true
     }
 
-    fn matches(&self, matches: &MessageMatch, id: PacketId, reacher: Option<NodeId>) -> bool {
+    fn matches(&self, matches: &MessageMatch, id: PacketId, cast: Cast) -> bool {
         let packet = self.packets.header(id);
         let kind = match matches.direction {
             Direction::Request => PacketKind::Request,
@@ -55,7 +55,7 @@ impl<D: Domain> Core<D> {
             Direction::Push => PacketKind::Push,
         };
         let (client, server) = self.route(packet.conn, Side::Client);
-        let is = |target: &Target, node| target.node(reacher) == Some(node);
+        let is = |target: &Target, node| target.node(cast) == Some(node);
         packet.kind == kind
             && packet.operation == Some(matches.operation)
             && matches.clients.iter().any(|target| is(target, client))

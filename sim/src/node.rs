@@ -105,6 +105,8 @@ pub(crate) struct Node<R> {
     /// Tasks that were to be polled while they may not run.
     pub(crate) parked: Vec<TaskId>,
     pub(crate) random: [Option<Stream>; 2],
+    /// A service that leads: the larger, the later it began to.
+    pub(crate) leads: Option<u32>,
     /// How many requests a service has taken in and not answered.
     pub(crate) owed: u32,
     /// The slots of a service's timers.
@@ -146,6 +148,7 @@ impl<R> Node<R> {
             waiting: Vec::new(),
             parked: Vec::new(),
             random: [None, None],
+            leads: None,
             owed: 0,
             timers: Vec::new(),
             disk: Disk::default(),

@@ -114,7 +114,7 @@ impl<N> What<N> {
 
     /// The nodes on which it acts, in the order of their ids; for links, those that send.
     #[must_use]
-    pub fn nodes(&self, reacher: Option<NodeId>) -> Vec<NodeId> {
+    pub fn nodes(&self, cast: Cast) -> Vec<NodeId> {
         let targets: Vec<Target> = match self {
             Self::Pause(targets)
             | Self::MachineSleep(targets)
@@ -135,7 +135,7 @@ impl<N> What<N> {
             }
             Self::Drop(matches) | Self::Delay(matches, _) => matches.clients.clone(),
         };
-        let mut nodes: Vec<NodeId> = targets.into_iter().filter_map(|target| target.node(reacher)).collect();
+        let mut nodes: Vec<NodeId> = targets.into_iter().filter_map(|target| target.node(cast)).collect();
         nodes.sort_unstable();
         nodes.dedup();
         nodes
@@ -165,15 +165,27 @@ pub enum Target {
     Node(NodeId),
     /// The client that reached the fault's milestone.
     Reacher,
+    /// The service that leads when the fault strikes; of several, the one that has led for the shortest time.
+    Leader,
+}
+
+/// Who plays the roles when a fault strikes, as far as somebody does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cast {
+    /// The client that reached the fault's milestone.
+    pub reacher: Option<NodeId>,
+    /// The service that leads.
+    pub leader: Option<NodeId>,
 }
 
 impl Target {
     /// Who it is, if that is known.
     #[must_use]
-    pub const fn node(self, reacher: Option<NodeId>) -> Option<NodeId> {
+    pub const fn node(self, cast: Cast) -> Option<NodeId> {
         match self {
             Self::Node(node) => Some(node),
-            Self::Reacher => reacher,
+            Self::Reacher => cast.reacher,
+            Self::Leader => cast.leader,
         }
     }
 }

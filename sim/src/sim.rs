@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Waker};
 
-use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, Span};
+use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, Span, Words};
 
 use crate::core::{Core, CueState};
 use crate::event::{Event, Step};
@@ -16,6 +16,7 @@ use crate::node::{Node, NodeSpec, Role};
 use crate::outcome::Outcome;
 use crate::plan::{Fault, When};
 use crate::process::SimHost;
+use crate::stream::StreamPurpose;
 use crate::tasks::{BoxFuture, TaskId, Work};
 
 /// Makes a client's program: called when the run begins and again after every restart.
@@ -41,6 +42,16 @@ pub struct Sim<D: Domain> {
     services: Vec<Option<Box<dyn Service<D>>>>,
     latencies: Vec<(NodeId, NodeId, Span)>,
     spare_effects: Vec<Effect<D::Message, D::Note>>,
+    words: Rc<dyn Words>,
+}
+
+/// What services draw, each from a stream of its own.
+struct ServiceWords<D: Domain>(Rc<RefCell<Core<D>>>);
+
+impl<D: Domain> Words for ServiceWords<D> {
+    fn word(&self, node: NodeId) -> u64 {
+        self.0.borrow_mut().draw(node, StreamPurpose::Service)
+    }
 }
 
 enum Program<D: Domain> {
@@ -52,8 +63,10 @@ impl<D: Domain> Sim<D> {
     /// An empty world. Recording keeps every event, and changes nothing else.
     #[must_use]
     pub fn new(seed: u64, recording: bool) -> Self {
+        let core = Rc::new(RefCell::new(Core::new(seed, recording)));
         Self {
-            core: Rc::new(RefCell::new(Core::new(seed, recording))),
+            words: Rc::new(ServiceWords(Rc::clone(&core))),
+            core,
             programs: Vec::with_capacity(8),
             services: Vec::with_capacity(8),
             latencies: Vec::new(),
@@ -149,6 +162,13 @@ impl<D: Domain> Sim<D> {
                 self.step_service(node, attempt, |service, cx| service.on_message(cx, from, message));
             }
             Step::Closed { node, conn } => self.step_service(node, None, |service, cx| service.on_close(cx, conn)),
+            Step::Opened { node, conn } => self.step_service(node, None, |service, cx| service.on_open(cx, conn)),
+            Step::Reply { node, conn, call, message } => {
+                self.step_service(node, None, |service, cx| service.on_reply(cx, conn, call, message));
+            }
+            Step::Push { node, conn, message } => {
+                self.step_service(node, None, |service, cx| service.on_push(cx, conn, message));
+            }
             Step::Stop { node } => self.stop(node),
             Step::Nudge { node, strike } => {
                 let nudge = self.core.borrow().nudge(strike);
@@ -196,12 +216,13 @@ impl<D: Domain> Sim<D> {
         let Some(service) = self.services[node.index()].as_mut() else { return };
         let (mut cx, life) = {
             let mut core = self.core.borrow_mut();
-            let now = core.now;
+            let (now, next_conn) = (core.now, core.connections.next_number());
             let state = core.node_mut(node);
             let (clock, disk, shortages) = (*state.clock(), std::mem::take(&mut state.disk), state.shortages);
             let effects = std::mem::take(&mut self.spare_effects);
             let (mono, boot, wall) = (clock.mono_at(now), clock.boot_at(now), clock.wall_at(now));
-            (Context { node, mono, boot, wall, attempt, disk, shortages, effects }, state.life)
+            let words = Rc::clone(&self.words);
+            (Context { node, mono, boot, wall, attempt, disk, shortages, effects, next_conn, words }, state.life)
         };
         let synced = cx.disk.syncs();
         react(service.as_mut(), &mut cx);

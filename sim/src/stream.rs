@@ -50,6 +50,8 @@ pub enum StreamPurpose {
     Fault = 4,
     /// What is drawn of a plan before a run begins: when a fault strikes, whom, and whether at all.
     Plan = 5,
+    /// What a service draws.
+    Service = 6,
 }
 
 /// One stream of random words.

@@ -5,6 +5,7 @@ mod again;
 mod cancels;
 mod counts;
 mod crashes;
+mod dialling;
 mod half_open;
 mod hash;
 mod links;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use host::{Duration, NodeId, Span};
 use models::Nudge;
-use sim::{Entity, Fault, Lasts, Link, Stream, StreamPurpose, Strike, Target, What};
+use sim::{Cast, Entity, Fault, Lasts, Link, Stream, StreamPurpose, Strike, Target, What};
 
 use crate::matching::Matching;
 use crate::moments::Trigger;
@@ -32,7 +32,7 @@ pub(crate) struct Planned {
 
 /// What a strike's end must know.
 pub(crate) struct StrikeDetail {
-    pub(crate) reacher: Option<NodeId>,
+    pub(crate) cast: Cast,
     /// For each node it struck, which life of the process that was. `None`: there was none.
     grips: Vec<Option<u32>>,
     /// Its end is to come, and the run's end waits for it.
@@ -86,12 +86,13 @@ impl World {
     /// A fault strikes.
     pub(crate) fn strike(self: &Rc<Self>, fault: usize, reacher: Option<NodeId>) {
         let planned = Rc::clone(&self.state().faults.plan[fault].fault);
-        let nodes = planned.what.nodes(reacher);
+        let cast = Cast { reacher, leader: None };
+        let nodes = planned.what.nodes(cast);
         let strike = {
             let (from, mut state) = (self.now(), self.state_mut());
             let lives = nodes.iter().map(|node| state.node(*node)).map(|node| node.alive.then_some(node.life));
             let grips = lives.collect();
-            let detail = StrikeDetail { reacher, grips, counted: false, throttle_stands: false };
+            let detail = StrikeDetail { cast, grips, counted: false, throttle_stands: false };
             state.faults.strikes.push(Strike { fault, from, until: None, nodes: nodes.clone(), met: 0 });
             state.faults.details.push(detail);
             state.faults.strikes.len() - 1
@@ -99,7 +100,7 @@ impl World {
         for node in nodes {
             self.strike_node(strike, node, &planned.what);
         }
-        self.strike_links(strike, reacher, &planned.what);
+        self.strike_links(strike, cast, &planned.what);
         match &planned.lasts {
             Lasts::Instant => self.undo(strike),
             Lasts::For(span) => {
@@ -146,20 +147,20 @@ impl World {
         }
     }
 
-    fn strike_links(self: &Rc<Self>, strike: usize, reacher: Option<NodeId>, what: &What<Nudge>) {
+    fn strike_links(self: &Rc<Self>, strike: usize, cast: Cast, what: &What<Nudge>) {
         match what {
             What::Cut(links, held) => {
                 let held = *held;
-                let cuts = resolved(links, reacher).map(|(from, to)| Cut { from, to, held, strike });
+                let cuts = resolved(links, cast).map(|(from, to)| Cut { from, to, held, strike });
                 self.state_mut().wires.cuts.extend(cuts);
             }
             What::Slow(links, by) => {
                 let by = *by;
-                let slows = resolved(links, reacher).map(|(from, to)| Slow { from, to, by, strike });
+                let slows = resolved(links, cast).map(|(from, to)| Slow { from, to, by, strike });
                 self.state_mut().wires.slows.extend(slows);
             }
             What::Reset(links) => {
-                let links: Vec<_> = resolved(links, reacher).collect();
+                let links: Vec<_> = resolved(links, cast).collect();
                 for conn in self.connections_on(&links) {
                     self.state_mut().faults.strikes[strike].met += 1;
                     for side in [Side::Client, Side::Server] {
@@ -169,7 +170,7 @@ impl World {
             }
             What::HalfOpen { forgets, believes } => {
                 let nodes = |targets: &[Target]| -> Vec<NodeId> {
-                    targets.iter().filter_map(|target| target.node(reacher)).collect()
+                    targets.iter().filter_map(|target| target.node(cast)).collect()
                 };
                 self.half_open(strike, &nodes(forgets), &nodes(believes));
             }
@@ -196,12 +197,12 @@ impl World {
 
     fn undo(self: &Rc<Self>, strike: usize) {
         let until = self.now();
-        let (planned, nodes, reacher, grips) = {
+        let (planned, nodes, cast, grips) = {
             let faults = &mut self.state_mut().faults;
             faults.strikes[strike].until = Some(until);
             let Strike { fault, nodes, .. } = &faults.strikes[strike];
             let detail = &faults.details[strike];
-            (Rc::clone(&faults.plan[*fault].fault), nodes.clone(), detail.reacher, detail.grips.clone())
+            (Rc::clone(&faults.plan[*fault].fault), nodes.clone(), detail.cast, detail.grips.clone())
         };
         for (node, grip) in nodes.into_iter().zip(grips) {
             let same_life = grip == Some(self.state().node(node).life);
@@ -212,7 +213,7 @@ impl World {
         if let What::Cut(links, _) = &planned.what {
             let wires = &mut self.state_mut().wires;
             wires.cuts.retain(|cut| cut.strike != strike);
-            for (from, to) in resolved(links, reacher) {
+            for (from, to) in resolved(links, cast) {
                 if wires.cut_between(from, to).is_none() {
                     wires.heal(from, to);
                 }
@@ -308,6 +309,6 @@ impl World {
     }
 }
 
-fn resolved(links: &[Link], reacher: Option<NodeId>) -> impl Iterator<Item = (NodeId, NodeId)> {
-    links.iter().filter_map(move |link| Some((link.from.node(reacher)?, link.to.node(reacher)?)))
+fn resolved(links: &[Link], cast: Cast) -> impl Iterator<Item = (NodeId, NodeId)> {
+    links.iter().filter_map(move |link| Some((link.from.node(cast)?, link.to.node(cast)?)))
 }

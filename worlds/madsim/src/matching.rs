@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use host::{Duration, NodeId};
-use sim::{Direction, MessageMatch, Target, What};
+use host::Duration;
+use sim::{Cast, Direction, MessageMatch, Target, What};
 
 use crate::wire::{Frame, FrameKind, Side};
 use crate::world::{State, World};
@@ -24,7 +24,7 @@ impl World {
             let strike = state.faults.matching[index].strike;
             let planned = Rc::clone(&state.faults.plan[state.faults.strikes[strike].fault].fault);
             let (What::Drop(matches) | What::Delay(matches, _)) = &planned.what else { continue };
-            if !state.matches(matches, frame, state.faults.details[strike].reacher) {
+            if !state.matches(matches, frame, state.faults.details[strike].cast) {
                 continue;
             }
             state.faults.matching[index].seen += 1;
@@ -44,14 +44,14 @@ impl World {
 }
 
 impl State {
-    fn matches(&self, matches: &MessageMatch, frame: &Frame, reacher: Option<NodeId>) -> bool {
+    fn matches(&self, matches: &MessageMatch, frame: &Frame, cast: Cast) -> bool {
         let kind = match matches.direction {
             Direction::Request => FrameKind::Request,
             Direction::Reply => FrameKind::Reply,
             Direction::Push => FrameKind::Push,
         };
         let (client, server) = self.wires.route(frame.conn, Side::Client);
-        let is = |target: &Target, node| target.node(reacher) == Some(node);
+        let is = |target: &Target, node| target.node(cast) == Some(node);
         frame.kind == kind
             && frame.operation == Some(matches.operation)
             && matches.clients.iter().any(|target| is(target, client))

@@ -171,6 +171,11 @@ impl Serving {
             }
             Effect::CancelTimer(timer) => self.change_timers(|timers| _ = timers.remove(&timer)),
             Effect::Note(note) => world.note(node, note),
+            // No fault asks for it: a world whose services talk to each other is refused.
+            Effect::Lead(_) => {}
+            Effect::Connect(..) | Effect::Request(..) | Effect::Close(_) => {
+                unreachable!("a world whose services open connections is refused")
+            }
         }
     }
 
