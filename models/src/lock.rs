@@ -6,6 +6,7 @@ mod redis;
 mod redisson;
 mod renew;
 mod server;
+mod service;
 pub mod switch;
 
 pub use redis::{
@@ -15,6 +16,7 @@ pub use redis::{
 pub use redisson::{RedissonLock, Resend};
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
 pub use server::{Persistence, RedisServer, TtlClock};
+pub use service::{ServerGroup, ServerKind, Service};
 
 use host::{Clock, Duration, Name, Operation, Point, Ppm, nanos};
 use spec::{Assumption, Property};
@@ -52,10 +54,8 @@ pub struct LockFacts {
     pub name: &'static str,
     /// One line for `list`.
     pub title: &'static str,
-    /// Its servers are called `PREFIX-1`, `PREFIX-2`, …
-    pub server_prefix: &'static str,
-    /// How many servers it has.
-    pub servers: u16,
+    /// Its servers, in groups; all of its nodes in this order.
+    pub groups: &'static [ServerGroup],
     /// The program points of its recipe, beside those of every client.
     pub points: &'static [Point],
     /// The requests of its recipe, by the names that faults use.
@@ -64,8 +64,21 @@ pub struct LockFacts {
     pub has_token: bool,
     /// What can be set about it, in the order of `show lock`.
     pub switches: &'static [Switch],
-    /// What can be set about its servers, below `service.PREFIX`.
+    /// The name of its servers' settings, below `service`.
+    pub service_name: &'static str,
+    /// What can be set about its servers, below `service.NAME`.
     pub service: &'static [Switch],
+}
+
+impl LockFacts {
+    /// The names of its servers, if they are set so, each with its kind.
+    pub fn servers(&self, service: &Service) -> impl Iterator<Item = (String, ServerKind)> {
+        let named = |group: &ServerGroup| {
+            let kind = group.kind;
+            group.names(service).map(move |name| (name, kind))
+        };
+        self.groups.iter().flat_map(named)
+    }
 }
 
 /// Every lock, in the order of `list`.

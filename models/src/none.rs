@@ -13,12 +13,12 @@ use crate::recipe::{Acquired, Lease, Recipe, Release};
 pub(crate) const FACTS: LockFacts = LockFacts {
     name: "none",
     title: "no lock: everybody is let in, for comparison",
-    server_prefix: "none",
-    servers: 0,
+    groups: &[],
     points: &[],
     operations: &[],
     has_token: false,
     switches: &[],
+    service_name: "none",
     service: &[],
 };
 

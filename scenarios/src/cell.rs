@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use host::{Cue, Duration, Name, Operation, Part, Point, Ppm, Shortage, Span};
 use models::guard::{Guard, Manner};
-use models::lock::{Lock, RedisServer};
+use models::lock::{Lock, Service};
 use models::script::{Script, Step};
 pub use sim::{Direction, Held};
 use spec::{Assumption, Bounds, ObjectName, Property};
@@ -76,7 +76,7 @@ pub struct Cell {
     /// The lock.
     pub lock: Lock,
     /// How its servers are set.
-    pub service: RedisServer,
+    pub service: Service,
     /// True time at which the run ends at the latest.
     pub horizon: Duration,
     /// The lease's length. `None`: no expiry.
@@ -167,6 +167,8 @@ pub struct Client {
     pub lock: Lock,
     /// The length of its lease. `None`: no expiry.
     pub ttl: Option<Duration>,
+    /// The lock servers that it knows, in the order in which it asks them. `None`: all that grant.
+    pub servers: Option<Vec<String>>,
 }
 
 /// A node, or a role that is resolved when the fault fires.

@@ -24,7 +24,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         ttl: cell.clients.iter().filter(|client| client.ttl.is_some()).flat_map(leases).max(),
         // The longest lease has the least allowance in proportion.
         rate_allowance: cell.clients.iter().filter_map(rate_allowance).min().unwrap_or(Ppm::ZERO),
-        authorities: nodes.all_servers().collect(),
+        authorities: nodes.authorities().collect(),
         renews: renews_every(cell),
         bounds: cell.bounds,
         resource_checks_tokens: checks_tokens(cell),

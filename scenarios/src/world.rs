@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use host::{Clock, Duration, NodeId, Server, Span};
-use models::lock::Lock;
+use models::lock::{Lock, RedisServer, ServerKind};
 use models::resource::{Op, Resource};
 use models::script::Script;
 use models::{Locks, Nudge, redis};
@@ -57,37 +57,41 @@ struct Seat<'c> {
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes {
     names: Vec<String>,
-    pub(crate) servers: usize,
+    /// What each lock server is.
+    kinds: Vec<ServerKind>,
 }
 
 impl Nodes {
     fn of(cell: &Cell) -> Self {
-        let facts = cell.lock.facts();
-        let mut names: Vec<String> = (1..=facts.servers).map(|i| format!("{}-{i}", facts.server_prefix)).collect();
-        let servers = names.len();
+        let (mut names, kinds): (Vec<_>, Vec<_>) = cell.lock.facts().servers(&cell.service).unzip();
         names.push(RESOURCE.to_owned());
         names.extend(cell.clients.iter().map(|client| client.name.clone()));
-        Self { names, servers }
+        Self { names, kinds }
     }
 
     pub(crate) fn is_client(&self, node: NodeId) -> bool {
-        node.index() > self.servers
+        node.index() > self.kinds.len()
     }
 
     pub(crate) fn is_server(&self, node: NodeId) -> bool {
-        node.index() < self.servers
+        node.index() < self.kinds.len()
     }
 
     fn resource(&self) -> NodeId {
-        id(self.servers)
+        id(self.kinds.len())
     }
 
     pub(crate) fn all_servers(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (0..self.servers).map(id)
+        (0..self.kinds.len()).map(id)
+    }
+
+    /// The lock servers that can make somebody the owner.
+    pub(crate) fn authorities(&self) -> impl Iterator<Item = NodeId> {
+        self.all_servers().filter(|server| self.kinds[server.index()].grants())
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (self.servers + 1..self.names.len()).map(id)
+        (self.kinds.len() + 1..self.names.len()).map(id)
     }
 
     /// # Panics
@@ -99,8 +103,9 @@ impl Nodes {
 
     fn entity(&self, node: NodeId) -> Entity {
         let index = node.index();
-        if self.is_server(node) {
-            Entity::named(&format!("server/{}", index + 1))
+        if let Some(kind) = self.kinds.get(index) {
+            let number = self.kinds[..=index].iter().filter(|other| *other == kind).count();
+            Entity::named(&format!("{}/{number}", kind.role()))
         } else if self.is_client(node) {
             Entity::named(&format!("client/{}", self.names[index]))
         } else {
@@ -113,7 +118,7 @@ impl<'c> World<'c> {
     pub(crate) fn of(cell: &'c Cell, contender: &'c Contender) -> Self {
         let nodes = Nodes::of(cell);
         let bench = |client: &cell::Client| Bench {
-            redis: nodes.all_servers().map(Server::on).collect(),
+            redis: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             ttl: client.ttl,
             call_timeout: cell.network.call_timeout,
         };
@@ -139,7 +144,7 @@ impl<'c> World<'c> {
 
     /// The clock on which a node counts leases.
     pub(crate) fn lease_clock(&self, node: NodeId) -> Clock {
-        let seat = node.index().checked_sub(self.nodes.servers + 1).and_then(|client| self.seats.get(client));
+        let seat = node.index().checked_sub(self.nodes.kinds.len() + 1).and_then(|client| self.seats.get(client));
         seat.map_or(Clock::Monotonic, |seat| self.contender.lease_clock(seat.lock))
     }
 
@@ -182,9 +187,8 @@ impl<'c> World<'c> {
         client: impl Fn(&Seat<'_>) -> Program<K::Host>,
     ) {
         let mut specs = self.specs.iter().cloned();
-        let ttl_clock = self.cell.service.ttl_clock;
-        for spec in specs.by_ref().take(self.nodes.servers) {
-            kernel.service(spec, Box::new(move || Box::new(redis::Redis::new(ttl_clock))));
+        for (kind, spec) in self.nodes.kinds.iter().zip(specs.by_ref()) {
+            kernel.service(spec, server(*kind, self.cell.service.redis()));
         }
         if let Some(spec) = specs.next() {
             let cell::Resource { guard, manner, .. } = self.cell.resource.clone();
@@ -217,6 +221,22 @@ impl<'c> World<'c> {
 
     fn resource(&self) -> Server<Op> {
         Server::on(self.nodes.resource())
+    }
+}
+
+/// What runs on a lock server of that kind.
+fn server(kind: ServerKind, settings: &RedisServer) -> ServiceFactory<Locks> {
+    let ttl_clock = settings.ttl_clock;
+    match kind {
+        ServerKind::Redis => Box::new(move || Box::new(redis::Redis::new(ttl_clock))),
+    }
+}
+
+/// The lock servers that a client knows, in its order.
+fn known_servers(client: &cell::Client, nodes: &Nodes) -> Vec<NodeId> {
+    match &client.servers {
+        Some(own) => own.iter().map(|name| nodes.named(name)).collect(),
+        None => nodes.authorities().collect(),
     }
 }
 

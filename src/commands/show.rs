@@ -44,7 +44,7 @@ fn names() -> String {
 fn described(lock: &LockFacts) -> String {
     let mut text = filled(&format!("{}: {}", lock.name, lock.title)) + "\n";
     for (place, switches) in
-        [(format!("lock.{}", lock.name), lock.switches), (format!("service.{}", lock.server_prefix), lock.service)]
+        [(format!("lock.{}", lock.name), lock.switches), (format!("service.{}", lock.service_name), lock.service)]
     {
         for switch in switches {
             text.push('\n');

@@ -211,8 +211,7 @@ pub mod points {
 pub(super) const FACTS: LockFacts = LockFacts {
     name: "redis",
     title: "one Redis server, SET NX PX with an owner value, compare-and-delete",
-    server_prefix: "redis",
-    servers: 1,
+    groups: &server::ONE,
     points: &[points::COUNTED, points::TAKEN, points::READ, points::DROPPED],
     operations: &[
         Operation("set"),
@@ -226,6 +225,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     ],
     has_token: true,
     switches: &SWITCHES,
+    service_name: server::NAME,
     service: &server::SWITCHES,
 };
 

@@ -30,12 +30,12 @@ choices! {
 pub(super) const FACTS: LockFacts = LockFacts {
     name: "redisson",
     title: "one Redis server, Redisson's re-entrant lock: a hash that counts, and a watchdog",
-    server_prefix: "redis",
-    servers: 1,
+    groups: &server::ONE,
     points: &[],
     operations: &[Operation("set"), Operation("renew"), Operation("release")],
     has_token: false,
     switches: &SWITCHES,
+    service_name: server::NAME,
     service: &server::SWITCHES,
 };
 

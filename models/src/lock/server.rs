@@ -1,5 +1,6 @@
 //! How a Redis server can be set: `service.redis` of a scenario.
 
+use super::service::{ServerGroup, ServerKind};
 use super::switch::{Choice, Switch, choices};
 
 /// The settings of every Redis server of a world.
@@ -26,6 +27,12 @@ choices! {
             "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/";
     }
 }
+
+/// One server, for the locks that need no more.
+pub(super) const ONE: [ServerGroup; 1] = [ServerGroup { prefix: "redis", kind: ServerKind::Redis, size: |_| 1 }];
+
+/// The name of its settings.
+pub(super) const NAME: &str = "redis";
 
 /// Its switches, in the order of `show lock`.
 pub(super) const SWITCHES: [Switch; 2] = [TtlClock::SWITCH, Persistence::SWITCH];

@@ -3,6 +3,7 @@
 //! * `count` makes `NAME-1` and so on, all with the same script; at most fifty.
 //! * `off = true` takes the client out of the cell; it keeps its name, so that naming it is told apart
 //!   from a slip.
+//! * `servers` is the client's own list of lock servers, in the order in which it asks them; all, by default.
 //! * `thread.NAME.do` makes threads: they play their scripts side by side in one process.
 //! * `arrivals` is an open load: each arrival is a round.
 //! * A cell has at least one client, and at most 64 nodes.
@@ -48,6 +49,8 @@ pub(super) struct Group {
     pub(super) lock: Option<Lock>,
     /// `None`: it could not be read.
     pub(super) ttl: Option<Option<Duration>>,
+    /// The lock servers that it knows, if it does not know all. `None`: they could not be read.
+    pub(super) servers: Option<Option<Vec<String>>>,
 }
 
 impl Group {
@@ -119,7 +122,7 @@ fn read<'t>(
     names: &mut Names,
     cues: &mut Cues<'t>,
 ) -> (bool, Group) {
-    let supported = fields.not_yet(&["servers"]);
+    let servers = fields.maybe("servers", |sink, node| names.known_servers(sink, node));
     let (own_lock, ttl) = own_lock(fields, around);
     let around = Around { lock: own_lock.as_ref(), ttl, ..around };
     let off = fields.or("off", false, truth);
@@ -137,13 +140,13 @@ fn read<'t>(
         }
     };
     let uses = threads.as_deref().map_or(Uses::ANYTHING, |threads| Uses::of(threads.iter().flatten()));
-    let script = match (supported, threads, policy, rounds, retry) {
-        (Some(()), Some(threads), Some(policy), Some(rounds), Some(retry)) => {
+    let script = match (threads, policy, rounds, retry) {
+        (Some(threads), Some(policy), Some(rounds), Some(retry)) => {
             Some(Script { threads, policy, rounds, retry, call_timeout: around.call_timeout })
         }
         _ => None,
     };
-    (off.unwrap_or(false), Group { names: own, script, uses, lock: own_lock, ttl })
+    (off.unwrap_or(false), Group { names: own, script, uses, lock: own_lock, ttl, servers })
 }
 
 /// Reads `lock` and `ttl`, laid over the file's for this client only.
@@ -157,9 +160,9 @@ fn own_lock(fields: &mut Fields<'_>, around: Around<'_>) -> (Option<Lock>, Optio
     let guard = around.resource.map(|resource| resource.guard);
     let node = own.map_or_else(|| file_node.clone(), |own| laid_over(file_node, &own.node));
     let lock = lock(sink, &node, guard, ttl);
-    let (site, servers) = (own.map_or(fields.site, |own| own.site), file.facts().server_prefix);
+    let (site, servers) = (own.map_or(fields.site, |own| own.site), file.facts().service_name);
     let lock = lock.filter(|lock| {
-        let fits = lock.facts().server_prefix == servers;
+        let fits = lock.facts().service_name == servers;
         if !fits {
             sink.error(site, "the servers of this client's lock are not those of the file's");
         }

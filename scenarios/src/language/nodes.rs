@@ -2,10 +2,10 @@
 //!
 //! * A client is its table's name, or `NAME-1` and so on with `count`; `NAME` alone then means all.
 //! * Servers are `redis-1` and so on; the resource is `resource`.
-//! * Groups: `clients`, `servers`. One role: `holder`, whoever reached the milestone of the fault's
+//! * Groups: `clients`, `servers` (all lock servers), and a word for each kind of server that has one. One role: `holder`, whoever reached the milestone of the fault's
 //!   `when`. `any` is drawn for each seed. A file may give one name or a list.
 
-use models::lock::LockFacts;
+use models::lock::{LockFacts, ServerKind, Service};
 
 use super::error::Sink;
 use super::reader::{list, not_supported, wrong_type};
@@ -46,6 +46,8 @@ pub(super) struct Names {
 struct Known {
     name: String,
     kind: Kind,
+    /// If it is a lock server: of which kind.
+    server: Option<ServerKind>,
     /// Switched off in this cell.
     off: bool,
 }
@@ -61,14 +63,13 @@ pub(super) enum Roles {
 
 impl Names {
     /// The servers of the lock and the resource; clients are added one by one. A lock that could not
-    /// be read has servers that nobody knows.
-    pub(super) fn new(lock: Option<&LockFacts>) -> Self {
-        let servers = lock.map_or(0, |facts| facts.servers);
-        let prefix = lock.map_or("", |facts| facts.server_prefix);
-        let servers = (1..=servers).map(|i| (format!("{prefix}-{i}"), Kind::Server));
+    /// be read, or whose service could not, has servers that nobody knows.
+    pub(super) fn new(lock: Option<(&LockFacts, &Service)>) -> Self {
+        let servers = lock.iter().flat_map(|(facts, service)| facts.servers(service));
+        let servers = servers.map(|(name, kind)| (name, Kind::Server, Some(kind)));
         let nodes = servers
-            .chain([(RESOURCE.to_owned(), Kind::Resource)])
-            .map(|(name, kind)| Known { name, kind, off: false })
+            .chain([(RESOURCE.to_owned(), Kind::Resource, None)])
+            .map(|(name, kind, server)| Known { name, kind, server, off: false })
             .collect();
         Self { nodes, counted: Vec::new(), servers_known: lock.is_some(), clients_known: true }
     }
@@ -89,6 +90,7 @@ impl Names {
         let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER, ANY];
         let taken = |name: &str| {
             reserved.contains(&name)
+                || ServerKind::ALL.iter().any(|kind| kind.group_word() == Some(name))
                 || NOT_YET.contains(&name)
                 || self.nodes.iter().any(|node| node.name == name)
                 || self.counted.iter().any(|(table, _)| table == name)
@@ -98,7 +100,7 @@ impl Names {
             self.clients_known = false;
             return Vec::new();
         }
-        self.nodes.extend(names.iter().map(|name| Known { name: name.clone(), kind: Kind::Client, off }));
+        self.nodes.extend(names.iter().map(|name| Known { name: name.clone(), kind: Kind::Client, server: None, off }));
         if count.is_some() {
             self.counted.push((table.to_owned(), names.clone()));
         }
@@ -128,6 +130,25 @@ impl Names {
     /// All lock servers of this cell.
     pub(super) fn servers(&self) -> Vec<NodeRef> {
         self.of_kind(Kind::Server).into_iter().map(NodeRef::Named).collect()
+    }
+
+    /// The lock servers of that kind.
+    fn servers_of(&self, kind: ServerKind) -> Vec<String> {
+        self.nodes.iter().filter(|node| node.server == Some(kind)).map(|node| node.name.clone()).collect()
+    }
+
+    /// Reads a client's own list of lock servers: those that can grant, in its order.
+    pub(super) fn known_servers(&self, sink: &Sink, node: &Node) -> Option<Vec<String>> {
+        let named = self.several(sink, node, Roles::None)?;
+        let grants = |name: &String| {
+            self.nodes.iter().any(|known| known.name == *name && known.server.is_some_and(ServerKind::grants))
+        };
+        let names: Vec<_> = named.iter().map(|node| shown(node).to_owned()).collect();
+        if let Some(other) = names.iter().find(|name| !grants(name)) {
+            sink.error(node.site, format!("`{other}` grants no lock: a client's `servers` are those that do"));
+            return None;
+        }
+        Some(names)
     }
 
     /// What that node is; the holder is a client.
@@ -220,6 +241,13 @@ impl Names {
             }
             _ if NOT_YET.contains(&name) => return not_supported(sink, node.site, name),
             _ => {}
+        }
+        if let Some(kind) = ServerKind::ALL.into_iter().find(|kind| kind.group_word() == Some(name)) {
+            let servers = self.servers_of(kind);
+            if servers.is_empty() && self.servers_known {
+                sink.error(node.site, format!("this lock has no {name}"));
+            }
+            return named(servers).filter(|group: &Vec<_>| !group.is_empty());
         }
         let known = self.nodes.iter().find(|known| known.name == name);
         let counted = self.counted.iter().find(|(table, _)| table == name);

@@ -60,9 +60,7 @@ fn what(wrong: Wrong, world: &World) -> Option<What> {
         Wrong::VmStop(role) => What::VmStop(any(role)?),
         Wrong::Kill(role) => What::Kill(any(role)?),
         // A file may step such a clock to show that nothing follows; a plan that is drawn has no use for it.
-        Wrong::StepClock(_) if world.service.is_some_and(|service| service.ttl_clock == TtlClock::Monotonic) => {
-            return None;
-        }
+        Wrong::StepClock(_) if counts_on_monotonic(world) => return None,
         Wrong::StepClock(by) => {
             What::StepClock { node: self::any(Role::Server, world, |node| step_is_idle(node, world).is_none())?, by }
         }
@@ -81,6 +79,10 @@ fn what(wrong: Wrong, world: &World) -> Option<What> {
         Wrong::Evict => What::Evict { node: any(Role::Server)?, key: LOCK },
         Wrong::OutOfMemory => What::Disk { node: any(Role::Server)?, how: DiskFault::Fails(Shortage::Memory) },
     })
+}
+
+fn counts_on_monotonic(world: &World) -> bool {
+    world.service.as_ref().is_some_and(|service| service.redis().ttl_clock == TtlClock::Monotonic)
 }
 
 /// One of the nodes of that role that can suffer it.

@@ -68,7 +68,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let lock = fields.need("lock", |sink, node| lock(sink, node, guard, ttl));
         let service = service(fields);
 
-        let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts));
+        let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts).zip(service.as_ref()));
         let mut moments = Cues::default();
         let call_timeout = network.as_ref().map_or(CALL_TIMEOUT, |network| network.call_timeout);
         let lock_node = fields.get("lock").map(|entry| &entry.node);
@@ -232,7 +232,7 @@ fn one_node_setting(sink: &Sink, entry: &Entry, world: &World) -> Option<(Vec<No
 
 fn members(group: Group) -> Option<Vec<Client>> {
     let script = group.script?;
-    let (lock, ttl) = (group.lock?, group.ttl?);
-    let client = |name| Client { name, script: script.clone(), lock: lock.clone(), ttl };
+    let (lock, ttl, servers) = (group.lock?, group.ttl?, group.servers?);
+    let client = |name| Client { name, script: script.clone(), lock: lock.clone(), ttl, servers: servers.clone() };
     Some(group.names.into_iter().map(client).collect())
 }

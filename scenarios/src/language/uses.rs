@@ -93,7 +93,7 @@ impl Uses {
             points::ATTEMPTING | points::GRANTED | points::ENDED => self.acquire,
             // It takes a server to make anybody the owner, and to say no.
             points::OWNER | points::DENIED | points::FAILED => {
-                self.acquire && lock.is_none_or(|lock| lock.facts().servers > 0)
+                self.acquire && lock.is_none_or(|lock| !lock.facts().groups.is_empty())
             }
             of_the_recipe => self.does_any(lock, |lock| lock.points(), of_the_recipe),
         }

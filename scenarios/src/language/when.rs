@@ -9,7 +9,7 @@
 //!   reaches.
 
 use host::{Cue, Duration, Point, Span};
-use models::lock::{Lock, RedisServer};
+use models::lock::{Lock, Service};
 use models::script::points;
 use spec::LockName;
 
@@ -28,7 +28,7 @@ pub(super) struct World {
     pub(super) horizon: Option<Duration>,
     pub(super) ttl: Option<Option<Duration>>,
     pub(super) lock: Option<Lock>,
-    pub(super) service: Option<RedisServer>,
+    pub(super) service: Option<Service>,
     pub(super) resource: Option<Resource>,
     pub(super) names: Names,
     /// The locks that clients ask for.

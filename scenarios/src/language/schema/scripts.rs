@@ -32,6 +32,7 @@ pub(super) fn client() -> Json {
             ("do", described("Its script. Default: acquire, read, sleep 50 ms, write, release.", reference("steps"))),
             ("lock", described("A lock of its own, in place of the file's.", lock())),
             ("ttl", described("A lease of its own, in place of the file's.", ttl())),
+            ("servers", described("The lock servers that it knows, in its order. Default: all.", reference("nodes"))),
             ("thread", own_names("Threads of one process, over one lock.", thread())),
             ("off", truth("Not in this cell.")),
         ],

@@ -65,8 +65,8 @@ pub(super) fn lock() -> Json {
 pub(super) fn service() -> Json {
     let mut services: Vec<(&'static str, Json)> = Vec::new();
     for lock in LOCKS.iter().filter(|lock| !lock.service.is_empty()) {
-        if services.iter().all(|(name, _)| *name != lock.server_prefix) {
-            services.push((lock.server_prefix, of_switches("Its lock servers.", lock.service)));
+        if services.iter().all(|(name, _)| *name != lock.service_name) {
+            services.push((lock.service_name, of_switches("Its lock servers.", lock.service)));
         }
     }
     one_key("How the lock servers are set.", services)

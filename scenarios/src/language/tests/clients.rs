@@ -236,8 +236,14 @@ fn arrivals_are_rounds() {
 }
 
 #[test]
-fn what_no_client_can_be_yet_is_refused() {
-    refuse(&client("«servers» = [\"redis-1\"]"), "`servers` is not supported yet");
+fn a_client_may_know_servers_of_its_own_in_its_own_order() {
+    assert_eq!(cell(&client("")).clients[0].servers, None);
+    assert_eq!(cell(&client("servers = [\"redis-1\"]")).clients[0].servers, Some(vec!["redis-1".to_owned()]));
+    refuse(
+        &client("servers = «[\"redis-1\", \"resource\"]»"),
+        "`resource` grants no lock: a client's `servers` are those that do",
+    );
+    refuse(&client("servers = «[]»"), "this names no node");
 }
 
 #[test]

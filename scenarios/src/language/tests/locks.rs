@@ -1,7 +1,7 @@
 //! Locks and their switches.
 
 use models::lock::switch::{Switch, Takes};
-use models::lock::{LOCKS, Lock, LockFacts, RedisServer, RedissonLock, Renew, Stops, TtlClock};
+use models::lock::{LOCKS, Lock, LockFacts, RedissonLock, Renew, Service, Stops, TtlClock};
 
 use super::*;
 
@@ -43,15 +43,15 @@ fn every_switch_of_a_server_takes_its_words() {
         for switch in lock.service {
             let Takes::Words(words) = switch.takes else { panic!("no server has a {switch:?}") };
             for word in words {
-                let setting = format!("service.{}.{} = \"{}\"", lock.server_prefix, switch.path, word.name);
+                let setting = format!("service.{}.{} = \"{}\"", lock.service_name, switch.path, word.name);
                 let service = cell(&top(&format!("lock = \"{}\"\n{setting}", lock.name))).service;
-                assert_eq!(service == RedisServer::default(), *word == words[0], "{setting}");
+                assert_eq!(service == Service::default(), *word == words[0], "{setting}");
             }
         }
     }
-    assert_eq!(cell(&top("lock = \"redis\"")).service, RedisServer::default());
+    assert_eq!(cell(&top("lock = \"redis\"")).service, Service::default());
     let monotonic = cell(&top("lock = \"redis\"\nservice.redis.ttl-clock = \"monotonic\"")).service;
-    assert_eq!(monotonic.ttl_clock, TtlClock::Monotonic);
+    assert_eq!(monotonic.redis().ttl_clock, TtlClock::Monotonic);
     suggest(&top("lock = \"redis\"\nservice.«redys» = {}"), "unknown word `redys`: the service is `redis`", "redis");
     refuse(&top("lock = \"redis\"\nservice.«etcd» = {}"), "`etcd` is not supported yet");
 }

@@ -1,0 +1,84 @@
+//! The servers behind a lock: in which groups they come, and how they are set.
+//!
+//! A lock declares its groups as data; which node is what follows from them, in their order.
+
+use super::server::RedisServer;
+
+/// What a lock server does: what runs on its machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ServerKind {
+    /// A Redis server that takes writes from the start.
+    Redis,
+}
+
+impl ServerKind {
+    /// Every kind.
+    pub const ALL: [Self; 1] = [Self::Redis];
+
+    /// By which name its nodes draw randomness, with their number in their group: never by the number of the node, so
+    /// that the same faults can be played against every lock.
+    #[must_use]
+    pub const fn role(self) -> &'static str {
+        match self {
+            Self::Redis => "server",
+        }
+    }
+
+    /// The word of scenario files for all servers of this kind, if there is one beside `servers`, which is for all of
+    /// any kind.
+    #[must_use]
+    pub const fn group_word(self) -> Option<&'static str> {
+        match self {
+            Self::Redis => None,
+        }
+    }
+
+    /// Whether it can make somebody the owner of a lock.
+    #[must_use]
+    pub const fn grants(self) -> bool {
+        match self {
+            Self::Redis => true,
+        }
+    }
+}
+
+/// Servers of one kind that a lock needs.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerGroup {
+    /// They are called `PREFIX-1`, `PREFIX-2`, …
+    pub prefix: &'static str,
+    /// What each of them is.
+    pub kind: ServerKind,
+    /// How many there are, of servers that are set so.
+    pub size: fn(&Service) -> u16,
+}
+
+impl ServerGroup {
+    /// Their names, if they are set so.
+    pub fn names(self, service: &Service) -> impl Iterator<Item = String> + use<> {
+        (1..=(self.size)(service)).map(move |i| format!("{}-{i}", self.prefix))
+    }
+}
+
+/// How the servers of a cell are set: `service` of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Service {
+    /// Redis servers that know nothing of each other: `service.redis`.
+    Redis(RedisServer),
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self::Redis(RedisServer::default())
+    }
+}
+
+impl Service {
+    /// How each of its Redis servers is set.
+    #[must_use]
+    pub const fn redis(&self) -> &RedisServer {
+        match self {
+            Self::Redis(redis) => redis,
+        }
+    }
+}
