@@ -1,14 +1,14 @@
 //! The commands that the model answers, typed.
 //!
-//! A typed command cannot be malformed: what Redis answers to `NX XX`, to `PX 1.5` or to a missing argument
-//! is not modelled, and neither are two conditions of `EXPIRE` at once. The scripts of locks are commands
-//! too, each a variant of [`Script`].
+//! A typed command cannot be malformed: what Redis refuses for its form, as `NX XX` or `PX 1.5`, is a variant of
+//! its own, and only made of [arguments](Command::from_args). Two conditions of `EXPIRE` at once are not modelled.
+//! The scripts of locks are commands too, each a variant of [`Script`].
 
 use std::fmt;
 
-use host::{Never, Operation, Request, digest_enum};
+use host::{Digest, Fold, Never, Operation, Request, digest_enum};
 
-use super::{Reply, Script, Value};
+use super::{RedisError, Reply, Script, Value};
 
 /// The name of a key. (Redis takes any bytes; the keys of locks are text.)
 pub type Key = host::Name;
@@ -75,6 +75,11 @@ pub enum Command {
         /// Which key.
         key: Key,
     },
+    /// `PEXPIRETIME key`: its deadline, in ms since 1970.
+    Pexpiretime {
+        /// Which key.
+        key: Key,
+    },
     /// `INCR key`
     Incr {
         /// Which key.
@@ -134,6 +139,19 @@ pub enum Command {
     },
     /// `UNWATCH`
     Unwatch,
+    /// A command that Redis knows, with arguments that it does not take.
+    Malformed(Malformed),
+}
+
+/// Arguments that Redis refuses for their form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Malformed {
+    /// The command's name, and what follows it.
+    pub args: Vec<Value>,
+    /// What Redis says to it.
+    pub error: RedisError,
+    /// Whether `MULTI` queues it all the same: it looks at the number of arguments alone.
+    pub queues: bool,
 }
 
 /// When `SET` sets.
@@ -215,6 +233,7 @@ impl Command {
             Self::Persist { .. } => "persist",
             Self::Ttl { .. } => "ttl",
             Self::Pttl { .. } => "pttl",
+            Self::Pexpiretime { .. } => "pexpiretime",
             Self::Incr { .. } => "incr",
             Self::Hset { .. } => "hset",
             Self::Hget { .. } => "hget",
@@ -226,6 +245,7 @@ impl Command {
             Self::Discard => "discard",
             Self::Watch { .. } => "watch",
             Self::Unwatch => "unwatch",
+            Self::Malformed(_) => "malformed",
         })
     }
 }
@@ -280,7 +300,17 @@ digest_enum!(Command {
     19 => Discard,
     20 => Watch { key },
     21 => Unwatch,
+    22 => Pexpiretime { key },
+    23 => Malformed(malformed),
 });
+
+impl Digest for Malformed {
+    fn digest(&self, fold: &mut Fold) {
+        // What is wrong with them follows from the arguments.
+        self.args.digest(fold);
+    }
+}
+
 digest_enum!(SetIf { 1 => Nx, 2 => Xx });
 digest_enum!(ExpireIf { 1 => Nx, 2 => Xx, 3 => Gt, 4 => Lt });
 digest_enum!(Length { 1 => Seconds(seconds), 2 => Millis(millis) });
@@ -320,6 +350,7 @@ impl fmt::Display for Command {
             Self::Persist { key } => write!(f, "PERSIST {key}"),
             Self::Ttl { key } => write!(f, "TTL {key}"),
             Self::Pttl { key } => write!(f, "PTTL {key}"),
+            Self::Pexpiretime { key } => write!(f, "PEXPIRETIME {key}"),
             Self::Incr { key } => write!(f, "INCR {key}"),
             Self::Hset { key, field, value } => write!(f, "HSET {key} {field} {value}"),
             Self::Hget { key, field } => write!(f, "HGET {key} {field}"),
@@ -332,6 +363,9 @@ impl fmt::Display for Command {
             Self::Discard => f.write_str("DISCARD"),
             Self::Watch { key } => write!(f, "WATCH {key}"),
             Self::Unwatch => f.write_str("UNWATCH"),
+            Self::Malformed(Malformed { args, .. }) => {
+                args.iter().enumerate().try_for_each(|(i, arg)| write!(f, "{}{arg}", if i == 0 { "" } else { " " }))
+            }
         }
     }
 }

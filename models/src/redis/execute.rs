@@ -48,6 +48,7 @@ impl Command {
             | Self::Exists { .. }
             | Self::Ttl { .. }
             | Self::Pttl { .. }
+            | Self::Pexpiretime { .. }
             | Self::Hget { .. }
             | Self::Hexists { .. }
             | Self::Eval(_)
@@ -55,7 +56,8 @@ impl Command {
             | Self::Exec
             | Self::Discard
             | Self::Watch { .. }
-            | Self::Unwatch => Effect::Reads,
+            | Self::Unwatch
+            | Self::Malformed(_) => Effect::Reads,
         }
     }
 }
@@ -82,6 +84,10 @@ impl Step<'_> {
                 left => left.saturating_add(500) / 1_000,
             }),
             Command::Pttl { key } => Reply::Int(self.pttl(&key)),
+            Command::Pexpiretime { key } => Reply::Int(match self.pttl(&key) {
+                none @ ..0 => none,
+                left => left.saturating_add(self.wall),
+            }),
             Command::Incr { key } => Reply::Int(self.incr(key)?),
             Command::Hset { key, field, value } => {
                 let old = self.hash_mut(key)?.insert(field, value);
@@ -93,6 +99,7 @@ impl Step<'_> {
             Command::Hdel { key, field } => yes_or_no(self.hdel(&key, &field)?),
             Command::Hincrby { key, field, by } => Reply::Int(self.hincrby(key, field, by)?),
             Command::Eval(script) => script.run(self)?,
+            Command::Malformed(malformed) => return Err(malformed.error),
             Command::Multi | Command::Exec | Command::Discard | Command::Watch { .. } | Command::Unwatch => {
                 unreachable!("the server sees to transactions before it comes to the data")
             }

@@ -24,7 +24,7 @@ pub(super) struct Entry {
 }
 
 /// All keys. Expired ones stay until they are [taken away](Self::take_expired).
-#[derive(Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Keyspace {
     entries: BTreeMap<Key, Entry>,
 }

@@ -6,6 +6,7 @@
 //! | `execute`, `transaction` | one command or script, one connection's transaction |
 //! | `keyspace` | the keys, and when they are gone |
 //! | [`command`], [`script`], [`reply`], [`value`] | what travels |
+//! | `wire` | the same as bytes: how a client says it, and what a server makes of it |
 //! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete, and its departures |
 //! | [`redisson`] | Redisson's lock: a hash that counts, a watchdog |
 
@@ -19,14 +20,16 @@ pub mod script;
 pub mod server;
 mod transaction;
 pub mod value;
+mod wire;
 
-pub use command::{Command, ExpireIf, Key, Length, Lives, SetIf};
+pub use command::{Command, ExpireIf, Key, Length, Lives, Malformed, SetIf};
 pub use lock::SingleRedis;
 pub use redisson::Redisson;
 pub use reply::{RedisError, Reply};
 pub use script::Script;
 pub use server::Redis;
 pub use value::Value;
+pub use wire::NotModelled;
 
 use host::Calls;
 

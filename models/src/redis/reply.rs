@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use host::{Shortage, digest_enum};
+use host::{Name, Shortage, digest_enum};
 
 use super::Value;
 
@@ -60,6 +60,24 @@ pub enum RedisError {
         /// The command.
         command: &'static str,
     },
+    /// Options that the command does not have, or not together.
+    Syntax,
+    /// Too few arguments, or too many.
+    WrongNumberOfArguments {
+        /// The command, in lower case.
+        command: Name,
+    },
+    /// `EXEC` with an argument: the transaction is off.
+    AbortedUncounted,
+    /// `EXPIRE` with `NX` and another condition.
+    ExpireNxWithOther,
+    /// `EXPIRE` with `GT` and `LT`.
+    ExpireGtWithLt,
+    /// `EXPIRE` with a word that is no condition.
+    UnsupportedOption {
+        /// The word.
+        option: Name,
+    },
 }
 
 digest_enum!(Reply {
@@ -84,6 +102,12 @@ digest_enum!(RedisError {
     9 => NestedMulti,
     10 => WatchInMulti,
     11 => WithoutMulti { command },
+    12 => Syntax,
+    13 => WrongNumberOfArguments { command },
+    14 => ExpireNxWithOther,
+    15 => ExpireGtWithLt,
+    16 => UnsupportedOption { option },
+    17 => AbortedUncounted,
 });
 
 impl fmt::Display for Reply {
@@ -123,6 +147,18 @@ impl fmt::Display for RedisError {
             Self::NestedMulti => f.write_str("ERR MULTI calls can not be nested"),
             Self::WatchInMulti => f.write_str("ERR WATCH inside MULTI is not allowed"),
             Self::WithoutMulti { command } => write!(f, "ERR {command} without MULTI"),
+            Self::Syntax => f.write_str("ERR syntax error"),
+            Self::WrongNumberOfArguments { command } => {
+                write!(f, "ERR wrong number of arguments for '{command}' command")
+            }
+            Self::AbortedUncounted => {
+                f.write_str("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command")
+            }
+            Self::ExpireNxWithOther => {
+                f.write_str("ERR NX and XX, GT or LT options at the same time are not compatible")
+            }
+            Self::ExpireGtWithLt => f.write_str("ERR GT and LT options at the same time are not compatible"),
+            Self::UnsupportedOption { option } => write!(f, "ERR Unsupported option {option}"),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The scripts that locks send, each with what it does in Lua.
 //!
-//! What counts of a script is that its commands run in one step, on one reading of the clock. The text of
-//! the language, its interpreter and `EVALSHA` are not modelled: a script is known by its name.
+//! What counts of a script is that its commands run in one step, on one reading of the clock, and that the language
+//! [knows no integers](in_lua). The text of the language, its interpreter and `EVALSHA` are not modelled: a
+//! script is known by its name.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -143,7 +144,10 @@ impl Script {
                 }
             }
             Self::LockWithToken { key, value, px, counter } => match step.run(Command::set_nx(key, value, px))? {
-                Reply::Ok => step.run(Command::Incr { key: counter }),
+                Reply::Ok => match step.run(Command::Incr { key: counter })? {
+                    Reply::Int(count) => Ok(Reply::Int(in_lua(count.into()))),
+                    other => Ok(other),
+                },
                 refused => Ok(refused),
             },
             Self::ExtendOrCreate { key, value, px } => {
@@ -158,7 +162,11 @@ impl Script {
                     return Ok(Reply::Int(0));
                 }
                 // What does not expire has nothing left to be added to.
-                let length = step.pttl(&key).max(0).saturating_add(px);
+                let left = in_lua(step.pttl(&key).max(0).into());
+                let length = in_lua(i128::from(left) + i128::from(in_lua(px.into())));
+                if length.unsigned_abs() >= LONGEST_WRITTEN_OUT {
+                    return Err(RedisError::NotAnInteger);
+                }
                 step.run(Command::pexpire(key, length))?;
                 Ok(Reply::Int(length))
             }
@@ -195,7 +203,7 @@ fn hash_lock(
         return Ok(Reply::Nil);
     }
     if step.exists(&key) && step.hget(&key, &owner)?.is_none() {
-        return Ok(Reply::Int(step.pttl(&key)));
+        return Ok(Reply::Int(in_lua(step.pttl(&key).into())));
     }
     step.hincrby(key, owner, 1)?;
     if let Some(value) = request {
@@ -205,6 +213,28 @@ fn hash_lock(
     step.run(Command::pexpire(key, px))?;
     Ok(Reply::Nil)
 }
+
+/// A number as it comes out of a script. Lua's are binary floating point with 53 bits: a counter above 2^53 gives
+/// some tokens twice, and skips others.
+///
+/// What is too large for 64 bits again becomes the least of them, as on every machine of the x86 family.
+const fn in_lua(number: i128) -> i64 {
+    let magnitude = number.unsigned_abs();
+    let spare = (u128::BITS - magnitude.leading_zeros()).saturating_sub(53);
+    let unit = 1 << spare;
+    let (kept, rest) = (magnitude / unit, magnitude % unit);
+    // To the nearest, in the middle to the even one.
+    let up = rest * 2 > unit || rest * 2 == unit && kept % 2 == 1;
+    let rounded = (kept + up as u128) * unit;
+    match (number < 0, rounded) {
+        (false, ..=0x7fff_ffff_ffff_ffff) => rounded as i64,
+        (true, ..=0x7fff_ffff_ffff_ffff) => -(rounded as i64),
+        _ => i64::MIN,
+    }
+}
+
+/// From here on, Lua writes numbers with an exponent, which Redis does not take for integers.
+const LONGEST_WRITTEN_OUT: u64 = 100_000_000_000_000_000;
 
 digest_enum!(Script {
     1 => CompareAndDelete { key, value },
@@ -234,6 +264,32 @@ impl fmt::Display for Script {
             }
             Self::HashUnlock { key, owner, px } => write!(f, "hash-unlock {key} {owner} {px}"),
             Self::HashExtend { key, owner, px } => write!(f, "hash-extend {key} {owner} {px}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_lua;
+
+    #[test]
+    fn numbers_of_more_than_53_bits_come_out_of_a_script_rounded() {
+        const EXACT: i64 = 1 << 53;
+        for (number, out) in [
+            (0, 0),
+            (-7, -7),
+            (EXACT, EXACT),
+            (EXACT + 1, EXACT),
+            (EXACT + 2, EXACT + 2),
+            (EXACT + 3, EXACT + 4),
+            (-EXACT - 1, -EXACT),
+            (-i64::MAX, i64::MIN),
+            (i64::MIN, i64::MIN),
+            // It becomes 2^63, which has no place.
+            (i64::MAX, i64::MIN),
+            (i64::MAX - 1_023, i64::MAX - 1_023),
+        ] {
+            assert_eq!(in_lua(number.into()), out, "{number}");
         }
     }
 }

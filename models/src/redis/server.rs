@@ -38,7 +38,7 @@ use crate::lock::TtlClock;
 ///
 /// A key that expires is mentioned when it does; late, if the process stands still then, and never, if
 /// it is dead.
-#[derive(Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Redis {
     clock: TtlClock,
     keys: Keyspace,

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use host::{ConnId, Shortage};
 
 use super::execute::{Effect, Step};
-use super::{Command, Key, RedisError, Reply};
+use super::{Command, Key, Malformed, RedisError, Reply};
 
 /// The transactions of all connections. A connection that neither queues nor watches has none.
-#[derive(Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Transactions {
     by_connection: BTreeMap<ConnId, Transaction>,
 }
 
-#[derive(Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Transaction {
     /// What was queued since `MULTI`.
     queue: Option<Vec<Command>>,
@@ -28,7 +28,7 @@ struct Transaction {
     dirty: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Watched {
     key: Key,
     /// It had expired when it was watched, and is still in memory.
@@ -73,6 +73,10 @@ impl Step<'_> {
             }
             Command::Exec if queues => self.exec(conn),
             Command::Exec => Err(RedisError::WithoutMulti { command: "EXEC" }),
+            Command::Malformed(Malformed { error: RedisError::AbortedUncounted, .. }) => {
+                self.transactions.forget(conn);
+                Err(RedisError::AbortedUncounted)
+            }
             Command::Discard if !queues => Err(RedisError::WithoutMulti { command: "DISCARD" }),
             Command::Unwatch if !queues => {
                 self.transactions.forget(conn);
@@ -94,9 +98,13 @@ impl Step<'_> {
             lacking => lacking,
         };
         let transaction = self.transactions.by_connection.entry(conn).or_default();
-        if let Some(what) = short {
+        let error = match &command {
+            Command::Malformed(malformed) if !malformed.queues => Some(malformed.error),
+            _ => short.map(RedisError::Short),
+        };
+        if let Some(error) = error {
             transaction.spoilt = true;
-            return Err(RedisError::Short(what));
+            return Err(error);
         }
         transaction.queue.get_or_insert_default().push(command);
         Ok(Reply::Queued)

@@ -11,6 +11,12 @@ use spec::Token;
 pub struct Value(Rc<[u8]>);
 
 impl Value {
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The value as a 64-bit integer, if Redis takes it for one: decimal, without a plus sign, leading
     /// zeros or spaces.
     #[must_use]

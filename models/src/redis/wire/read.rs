@@ -1,0 +1,245 @@
+//! From what a client sends to the command that a server makes of it.
+//!
+//! Sources: the Redis 7.0.15 source (`server.c`, `t_string.c`, `expire.c`) and what such a server answers. The number of
+//! arguments is looked at first, when a transaction queues as well; everything else when the command runs, the
+//! words before the numbers.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+use host::Name;
+
+use super::lua;
+use crate::redis::{Command, ExpireIf, Key, Length, Lives, Malformed, RedisError, Script, SetIf, Value};
+
+/// Something that a Redis server answers, and the model does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotModelled {
+    /// What.
+    pub what: &'static str,
+}
+
+impl fmt::Display for NotModelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not modelled: {}", self.what)
+    }
+}
+
+impl std::error::Error for NotModelled {}
+
+impl Command {
+    /// What a server makes of these arguments, the command's name first. Arguments that Redis refuses are a command
+    /// too, which is answered with an error.
+    ///
+    /// # Errors
+    /// If the model knows no such command, or not in this form.
+    pub fn from_args(args: &[Value]) -> Result<Self, NotModelled> {
+        let malformed = |error, queues| Self::Malformed(Malformed { args: args.to_vec(), error, queues });
+        match read(args) {
+            Ok(command) => Ok(command),
+            Err(Unread::NotModelled(what)) => Err(NotModelled { what }),
+            Err(Unread::Uncounted(command)) => Ok(malformed(RedisError::WrongNumberOfArguments { command }, false)),
+            Err(Unread::Refused(error)) => Ok(malformed(error, true)),
+        }
+    }
+}
+
+/// Why there is no command.
+enum Unread {
+    /// There are too few arguments of that command, or too many.
+    Uncounted(Name),
+    /// They are not what the command takes.
+    Refused(RedisError),
+    /// The model does not know it.
+    NotModelled(&'static str),
+}
+
+impl From<RedisError> for Unread {
+    fn from(error: RedisError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+fn read(args: &[Value]) -> Result<Command, Unread> {
+    let [name, rest @ ..] = args else { return Err(Unread::NotModelled("no command at all")) };
+    let name = String::from_utf8_lossy(name.as_bytes()).to_lowercase();
+    let wrong = || Unread::Uncounted(name.as_str().into());
+    let one = |command: fn(Key) -> Command| match rest {
+        [only] => Ok(command(key(only)?)),
+        _ => Err(wrong()),
+    };
+    // Redis takes several keys or fields here, the model one.
+    let first = |command: fn(Key) -> Command| match rest {
+        [] => Err(wrong()),
+        [only] => Ok(command(key(only)?)),
+        _ => Err(Unread::NotModelled("several keys in one command")),
+    };
+    let none = |command: Command| if rest.is_empty() { Ok(command) } else { Err(wrong()) };
+    match name.as_str() {
+        "set" => match rest {
+            [of, value, options @ ..] => set(key(of)?, value, options),
+            _ => Err(wrong()),
+        },
+        "setnx" => match rest {
+            [of, value] => Ok(Command::Setnx { key: key(of)?, value: value.clone() }),
+            _ => Err(wrong()),
+        },
+        "get" => one(|key| Command::Get { key }),
+        "del" => first(|key| Command::Del { key }),
+        "exists" => first(|key| Command::Exists { key }),
+        "expire" | "pexpire" => match rest {
+            [of, length, conditions @ ..] => {
+                let only = conditions_of(conditions)?;
+                let length = integer(length)?;
+                let length = if name == "expire" { Length::Seconds(length) } else { Length::Millis(length) };
+                Ok(Command::Expire { key: key(of)?, length, only })
+            }
+            _ => Err(wrong()),
+        },
+        "persist" => one(|key| Command::Persist { key }),
+        "ttl" => one(|key| Command::Ttl { key }),
+        "pttl" => one(|key| Command::Pttl { key }),
+        "pexpiretime" => one(|key| Command::Pexpiretime { key }),
+        "incr" => one(|key| Command::Incr { key }),
+        "hset" => match rest {
+            [of, field, value] => Ok(Command::Hset { key: key(of)?, field: field.clone(), value: value.clone() }),
+            [_, _, _, more @ ..] if more.len() % 2 == 0 => Err(Unread::NotModelled("several fields in one command")),
+            // It looks for pairs when it runs.
+            [_, _, _, ..] => Err(RedisError::WrongNumberOfArguments { command: "hset".into() }.into()),
+            _ => Err(wrong()),
+        },
+        "hget" | "hexists" => match rest {
+            [of, field] if name == "hget" => Ok(Command::Hget { key: key(of)?, field: field.clone() }),
+            [of, field] => Ok(Command::Hexists { key: key(of)?, field: field.clone() }),
+            _ => Err(wrong()),
+        },
+        "hdel" => match rest {
+            [of, field] => Ok(Command::Hdel { key: key(of)?, field: field.clone() }),
+            [_, _, ..] => Err(Unread::NotModelled("several fields in one command")),
+            _ => Err(wrong()),
+        },
+        "hincrby" => match rest {
+            [of, field, by] => Ok(Command::Hincrby { key: key(of)?, field: field.clone(), by: integer(by)? }),
+            _ => Err(wrong()),
+        },
+        "eval" => match rest {
+            [text, count, rest @ ..] => script(text, count, rest).map(Command::Eval),
+            _ => Err(wrong()),
+        },
+        "multi" => none(Command::Multi),
+        "exec" if !rest.is_empty() => Err(RedisError::AbortedUncounted.into()),
+        "exec" => Ok(Command::Exec),
+        "discard" => none(Command::Discard),
+        "watch" => first(|key| Command::Watch { key }),
+        "unwatch" => none(Command::Unwatch),
+        _ => Err(Unread::NotModelled("this command")),
+    }
+}
+
+/// `SET` with its options, which may come in any order; of those that are repeated, the last counts.
+fn set(key: Key, value: &Value, options: &[Value]) -> Result<Command, Unread> {
+    let (mut only, mut get, mut keeps) = (None, false, false);
+    let mut lives: Option<(&str, &Value)> = None;
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        match word(option).as_str() {
+            "nx" if only != Some(SetIf::Xx) => only = Some(SetIf::Nx),
+            "xx" if only != Some(SetIf::Nx) => only = Some(SetIf::Xx),
+            "get" => get = true,
+            "keepttl" if lives.is_none() => keeps = true,
+            unit @ ("ex" | "px" | "exat" | "pxat") if !keeps => {
+                let unit = ["ex", "px", "exat", "pxat"].into_iter().find(|known| *known == unit).unwrap_or_default();
+                if lives.is_some_and(|(other, _)| other != unit) {
+                    return Err(RedisError::Syntax.into());
+                }
+                lives = Some((unit, options.next().ok_or(RedisError::Syntax)?));
+            }
+            _ => return Err(RedisError::Syntax.into()),
+        }
+    }
+    let lives = match lives {
+        None if keeps => Lives::AsBefore,
+        None => Lives::Forever,
+        Some(("ex", number)) => Lives::Ex(integer(number)?),
+        Some(("px", number)) => Lives::Px(integer(number)?),
+        Some(("exat", number)) => Lives::ExAt(integer(number)?),
+        Some((_, number)) => Lives::PxAt(integer(number)?),
+    };
+    Ok(Command::Set { key, value: value.clone(), only, get, lives })
+}
+
+/// The conditions of `EXPIRE`.
+fn conditions_of(words: &[Value]) -> Result<Option<ExpireIf>, Unread> {
+    let mut all = Vec::new();
+    for option in words {
+        all.push(match word(option).as_str() {
+            "nx" => ExpireIf::Nx,
+            "xx" => ExpireIf::Xx,
+            "gt" => ExpireIf::Gt,
+            "lt" => ExpireIf::Lt,
+            _ => return Err(RedisError::UnsupportedOption { option: key(option)? }.into()),
+        });
+    }
+    let has = |one| all.contains(&one);
+    let [nx, xx, gt, lt] = [ExpireIf::Nx, ExpireIf::Xx, ExpireIf::Gt, ExpireIf::Lt].map(has);
+    match all.first() {
+        _ if nx && (xx || gt || lt) => Err(RedisError::ExpireNxWithOther.into()),
+        _ if gt && lt => Err(RedisError::ExpireGtWithLt.into()),
+        _ if xx && (gt || lt) => Err(Unread::NotModelled("two conditions of EXPIRE")),
+        only => Ok(only.copied()),
+    }
+}
+
+/// The script of that text.
+fn script(text: &Value, count: &Value, rest: &[Value]) -> Result<Script, Unread> {
+    const UNKNOWN: Unread = Unread::NotModelled("this script");
+    let text = std::str::from_utf8(text.as_bytes()).map_err(|_| UNKNOWN)?;
+    Ok(match (text, count.as_bytes(), rest) {
+        (lua::COMPARE_AND_DELETE, b"1", [of, value]) => {
+            Script::CompareAndDelete { key: key(of)?, value: value.clone() }
+        }
+        (lua::COMPARE_AND_PEXPIRE, b"1", [of, value, px]) => {
+            Script::CompareAndPexpire { key: key(of)?, value: value.clone(), px: known(px)? }
+        }
+        (lua::LOCK_WITH_TOKEN, b"2", [of, counter, value, px @ ..]) if px.len() <= 1 => {
+            let px = px.first().map(known).transpose()?;
+            Script::LockWithToken { key: key(of)?, value: value.clone(), px, counter: key(counter)? }
+        }
+        (lua::EXTEND_OR_CREATE, b"1", [of, value, px]) => {
+            Script::ExtendOrCreate { key: key(of)?, value: value.clone(), px: known(px)? }
+        }
+        (lua::EXTEND_BY_ADDING, b"1", [of, value, px]) => {
+            Script::ExtendByAdding { key: key(of)?, value: value.clone(), px: known(px)? }
+        }
+        (lua::HASH_LOCK, b"1", [of, px, owner, request @ ..]) if request.len() <= 1 => {
+            let request = request.first().map(known).transpose()?;
+            let request = request.and_then(|request| NonZeroU64::new(request.cast_unsigned()));
+            Script::HashLock { key: key(of)?, owner: owner.clone(), px: known(px)?, request }
+        }
+        (lua::HASH_UNLOCK, b"1", [of, px, owner]) => {
+            Script::HashUnlock { key: key(of)?, owner: owner.clone(), px: known(px)? }
+        }
+        (lua::HASH_EXTEND, b"1", [of, px, owner]) => {
+            Script::HashExtend { key: key(of)?, owner: owner.clone(), px: known(px)? }
+        }
+        _ => return Err(UNKNOWN),
+    })
+}
+
+fn key(of: &Value) -> Result<Key, Unread> {
+    let text = std::str::from_utf8(of.as_bytes()).map_err(|_| Unread::NotModelled("names that are not text"))?;
+    Ok(text.into())
+}
+
+fn word(option: &Value) -> String {
+    String::from_utf8_lossy(option.as_bytes()).to_lowercase()
+}
+
+fn integer(number: &Value) -> Result<i64, Unread> {
+    Ok(number.as_integer().ok_or(RedisError::NotAnInteger)?)
+}
+
+/// A number that a script takes, of which only its commands would say that it is none.
+fn known(number: &Value) -> Result<i64, Unread> {
+    number.as_integer().ok_or(Unread::NotModelled("what a script makes of a number that is none"))
+}
