@@ -26,6 +26,14 @@ check-scenarios *ARGS:
 second-world *ARGS:
     RUSTFLAGS="--cfg madsim" cargo test -p fencepost-madsim -- {{ARGS}}
 
+# The models held against real servers, which are installed if they are missing
+conformance:
+    .ci/conformance
+
+# Ask real servers the questions of the transcripts, and write their answers down
+transcripts:
+    UPDATE_GOLDEN=1 cargo test -p fencepost-live --test conformance -- transcript
+
 # The same bytes on any thread count, build profile and process
 determinism:
     .ci/determinism

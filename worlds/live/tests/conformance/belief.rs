@@ -1,0 +1,95 @@
+//! What the server may have been, given when it was asked and what it answered.
+//!
+//! A reply may hang on the instant at which the server looked at its clock, and so may all later ones. That instant lies
+//! between the client's own readings as it sent the command and as it had the reply: the *window*. So the model is asked
+//! once for every ms of it, and every state that explains the reply is believed from there on. No constant says how
+//! far a time may be off.
+//!
+//! Redis reads the clock once to see what has expired, and again for each deadline that it sets or tells. Where a ms may
+//! have passed between those, no one instant need explain what follows, and the belief [ends](Heard::Cut).
+
+use std::ops::RangeInclusive;
+
+use host::ConnId;
+use models::redis::{Command, Length, Lives};
+
+use crate::format::without_script;
+use crate::model::Model;
+
+/// Every state of the model that explains all that the server has said so far.
+pub(crate) struct Belief {
+    states: Vec<Model>,
+}
+
+/// What a reply says of the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Heard {
+    /// What every state says, at any instant of the window.
+    Agreed,
+    /// What some say, and others do not: they are believed no more.
+    Followed,
+    /// Nothing about what it is from here on: go on with an empty server.
+    Cut,
+}
+
+impl Belief {
+    /// An empty server.
+    pub(crate) fn new() -> Self {
+        Self { states: vec![Model::new()] }
+    }
+
+    /// Takes in the reply to a command that the server has run within these ms.
+    ///
+    /// # Errors
+    /// What the model may have said instead.
+    pub(crate) fn hear(
+        &mut self,
+        conn: ConnId,
+        command: &Command,
+        window: RangeInclusive<i64>,
+        reply: &[u8],
+    ) -> Result<Heard, Vec<String>> {
+        let told = without_script(&String::from_utf8_lossy(reply));
+        let reads_often = window.start() < window.end() && self.reads_often(conn, command, &window);
+        let (mut believed, mut said): (Vec<Model>, Vec<String>) = (Vec::new(), Vec::new());
+        for state in &self.states {
+            for now in window.clone() {
+                let mut state = state.clone();
+                let reply = String::from_utf8_lossy(&state.ask(conn, command.clone(), now)).into_owned();
+                if reply == told && !believed.contains(&state) {
+                    believed.push(state);
+                }
+                if !said.contains(&reply) {
+                    said.push(reply);
+                }
+            }
+        }
+        if reads_often {
+            return Ok(Heard::Cut);
+        }
+        if believed.is_empty() {
+            return Err(said);
+        }
+        self.states = believed;
+        Ok(if said.len() == 1 { Heard::Agreed } else { Heard::Followed })
+    }
+
+    pub(crate) fn close(&mut self, conn: ConnId, now: i64) {
+        self.states.iter_mut().for_each(|state| state.close(conn, now));
+    }
+
+    /// Whether several readings of the clock could tell in what follows: in a transaction or a script, or if a deadline
+    /// is set for a key that expires just then.
+    fn reads_often(&self, conn: ConnId, command: &Command, window: &RangeInclusive<i64>) -> bool {
+        let key = match command {
+            Command::Exec | Command::Eval(_) => return true,
+            Command::Set { key, lives: Lives::Ex(_) | Lives::Px(_), .. } => *key,
+            // A deadline that comes at once is looked at a third time.
+            Command::Expire { length: Length::Millis(..=1), .. } => return true,
+            Command::Expire { key, .. } => *key,
+            _ => return false,
+        };
+        let exists = |state: &Model, now| state.clone().ask(conn, Command::Exists { key }, now);
+        self.states.iter().any(|state| exists(state, *window.start()) != exists(state, *window.end()))
+    }
+}

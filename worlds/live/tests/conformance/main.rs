@@ -1,0 +1,88 @@
+//! Conformance: the model of Redis held against a real redis-server.
+//!
+//! | file | what |
+//! |---|---|
+//! | `transcripts` | the committed questions, asked again: the answers must be the committed ones |
+//! | `random` | random commands on several connections, to the model and to the server: every reply equal |
+//! | `sequence` | what such a sequence is made of |
+//! | `belief` | what the server may have been, given when it was asked and what it answered |
+//! | `processes` | what needs signals: a server that stands still, one that is killed |
+//!
+//! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
+//! run without a single command. `UPDATE_GOLDEN=1` writes the transcripts down.
+
+mod belief;
+#[path = "../../../../models/tests/transcripts/format.rs"]
+mod format;
+#[path = "../../../../models/tests/transcripts/model.rs"]
+mod model;
+mod processes;
+mod random;
+mod sequence;
+mod transcripts;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use fencepost_live::servers::redis::RedisServer;
+use libtest_mimic::{Arguments, Failed, Trial, run};
+
+fn main() -> ExitCode {
+    let version = RedisServer::version();
+    let is_installed = version.is_ok();
+    let mut trials = Vec::new();
+    let mut add = |name: &str, play: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
+        trials.push(Trial::test(name, play).with_kind("redis").with_ignored_flag(!is_installed));
+    };
+    for name in transcripts::names() {
+        add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
+    }
+    for (name, play) in random::TRIALS.into_iter().chain(processes::TRIALS) {
+        add(name, Box::new(play));
+    }
+    let conclusion = run(&Arguments::from_args(), trials);
+    println!("{}: {}", version.unwrap_or_else(|error| format!("no redis-server ({error})")), Counts::now());
+    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
+    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+}
+
+/// A trial, by its name.
+type Named = (&'static str, fn() -> Result<(), Failed>);
+
+/// What all trials counted together.
+struct Counts {
+    /// Replies that were held against the model's, or the transcript's.
+    replies: AtomicU64,
+    /// Of random commands.
+    random: AtomicU64,
+    /// Replies that hung on the instant at which the server had looked at its clock.
+    followed: AtomicU64,
+    /// How often a sequence went on from an empty server, since several readings of the clock could not be told apart.
+    cut: AtomicU64,
+    /// Differences.
+    different: AtomicU64,
+}
+
+static COUNTS: Counts = Counts {
+    replies: AtomicU64::new(0),
+    random: AtomicU64::new(0),
+    followed: AtomicU64::new(0),
+    cut: AtomicU64::new(0),
+    different: AtomicU64::new(0),
+};
+
+impl Counts {
+    fn now() -> String {
+        let [replies, random, followed, cut, different] =
+            [&COUNTS.replies, &COUNTS.random, &COUNTS.followed, &COUNTS.cut, &COUNTS.different]
+                .map(|count| count.load(Relaxed));
+        format!(
+            "{replies} replies compared, {random} of them of random commands, {different} differences \
+             ({followed} hung on the ms, the server was followed; {cut} times begun anew)"
+        )
+    }
+}
+
+fn count(what: &AtomicU64, by: u64) {
+    what.fetch_add(by, Relaxed);
+}

@@ -1,0 +1,235 @@
+//! Random commands on several connections: what they are made of.
+//!
+//! Few keys and few values, so that they meet; every command and option that the model has; times to live that run out
+//! between two commands; arguments that Redis refuses.
+
+use models::redis::{Command, Length, Lives, Script, Value};
+use proptest::collection::vec;
+use proptest::prelude::{BoxedStrategy, Just, Strategy, any};
+use proptest::sample::select;
+use proptest::{option, prop_oneof};
+
+/// How many connections there are.
+pub(crate) const CONNECTIONS: usize = 4;
+
+/// One thing that happens.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Step {
+    /// Somebody asks.
+    Ask(usize, Question),
+    /// Time passes, so many ms. Below zero, the clock is set back, where it can be.
+    Wait(i64),
+    /// A connection is closed, and opened again when it is next used.
+    Close(usize),
+}
+
+/// What somebody asks.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Question {
+    /// As it is.
+    Plain(Vec<Value>),
+    /// A deadline in ms since 1970 follows: so many ms from now.
+    Until(Vec<Value>, i64),
+}
+
+impl Question {
+    /// The arguments, as said while the clock reads `now`.
+    pub(crate) fn args(&self, now: i64) -> Vec<Value> {
+        match self {
+            Self::Plain(args) => args.clone(),
+            Self::Until(args, from_now) => {
+                let deadline = Value::from(now.saturating_add(*from_now));
+                args.iter().cloned().chain([deadline]).collect()
+            }
+        }
+    }
+}
+
+/// So many steps; `settable`: on a clock that can be set back.
+pub(crate) fn sequences(length: usize, settable: bool) -> impl Strategy<Value = Vec<Step>> {
+    let waits = if settable { vec![1, 1, 2, 3, 5, 8, 60_000, -3] } else { vec![1, 1, 2, 3, 5, 8] };
+    let step = prop_oneof![
+        30 => (0..CONNECTIONS, questions()).prop_map(|(conn, question)| Step::Ask(conn, question)),
+        3 => select(waits).prop_map(Step::Wait),
+        1 => (0..CONNECTIONS).prop_map(Step::Close),
+    ];
+    vec(step, length)
+}
+
+fn questions() -> BoxedStrategy<Question> {
+    let typed = commands().prop_map(|command| Question::Plain(command.to_args()));
+    let until = (keys(), values(), -5_i64..12).prop_map(|(key, value, from_now)| {
+        Question::Until(vec!["SET".into(), key.into(), value.into(), "PXAT".into()], from_now)
+    });
+    let mistaken = mistakes().prop_map(|words| Question::Plain(words.into_iter().map(Value::from).collect()));
+    prop_oneof![16 => typed, 1 => until, 3 => mistaken].boxed()
+}
+
+fn keys() -> impl Strategy<Value = &'static str> {
+    select(vec!["a", "a", "b", "c", "a:token"])
+}
+
+fn values() -> impl Strategy<Value = &'static str> {
+    select(vec!["x", "x", "y", "1", "-1", "07", "", "9223372036854775807", "-9223372036854775808"])
+}
+
+fn fields() -> impl Strategy<Value = &'static str> {
+    select(vec!["x", "y", "request"])
+}
+
+/// ms; mostly so few that the key is gone some commands later.
+fn lengths() -> impl Strategy<Value = i64> {
+    select(vec![1, 2, 2, 3, 4, 5, 6, 8, 13, 50, 60_000, 0, -1, i64::MAX, i64::MIN, i64::MAX / 1_000])
+}
+
+/// ms that fit a script's arithmetic.
+fn leases() -> impl Strategy<Value = i64> {
+    select(vec![1, 2, 3, 4, 5, 8, 13, 50, 60_000, 0, -1])
+}
+
+fn lives() -> impl Strategy<Value = Lives> {
+    prop_oneof![
+        3 => Just(Lives::Forever),
+        4 => lengths().prop_map(Lives::Px),
+        1 => select(vec![1, 60, 0, -1, i64::MAX, i64::MAX / 1_000]).prop_map(Lives::Ex),
+        1 => select(vec![1, 0, -1, i64::MAX]).prop_map(Lives::PxAt),
+        1 => select(vec![1, 0, 4_000_000_000, i64::MAX, i64::MAX / 1_000]).prop_map(Lives::ExAt),
+        2 => Just(Lives::AsBefore),
+    ]
+}
+
+fn commands() -> BoxedStrategy<Command> {
+    use models::redis::ExpireIf::{Gt, Lt, Nx, Xx};
+    use models::redis::SetIf;
+    let only = option::of(select(vec![SetIf::Nx, SetIf::Xx]));
+    let set = (keys(), values(), only, any::<bool>(), lives()).prop_map(|(key, value, only, get, lives)| {
+        Command::Set { key: key.into(), value: value.into(), only, get, lives }
+    });
+    let millis = lengths().prop_map(Length::Millis);
+    let seconds = select(vec![1, 60, 0, -1, i64::MAX, i64::MIN, i64::MAX / 1_000]).prop_map(Length::Seconds);
+    let expire = (keys(), prop_oneof![3 => millis, 1 => seconds], option::of(select(vec![Nx, Xx, Gt, Lt])))
+        .prop_map(|(key, length, only)| Command::Expire { key: key.into(), length, only });
+    let of_a_key: [fn(models::redis::Key) -> Command; 9] = [
+        |key| Command::Get { key },
+        |key| Command::Del { key },
+        |key| Command::Exists { key },
+        |key| Command::Persist { key },
+        |key| Command::Ttl { key },
+        |key| Command::Pttl { key },
+        |key| Command::Pexpiretime { key },
+        |key| Command::Incr { key },
+        |key| Command::Watch { key },
+    ];
+    let of_a_key = (keys(), select(of_a_key.to_vec())).prop_map(|(key, command)| command(key.into()));
+    let setnx = (keys(), values()).prop_map(|(key, value)| Command::Setnx { key: key.into(), value: value.into() });
+    let transaction = select(vec![
+        Command::Multi,
+        Command::Multi,
+        Command::Exec,
+        Command::Exec,
+        Command::Exec,
+        Command::Discard,
+        Command::Unwatch,
+    ]);
+    prop_oneof![6 => set, 4 => expire, 10 => of_a_key, 1 => setnx, 5 => hashes(), 6 => scripts(), 3 => transaction]
+        .boxed()
+}
+
+fn hashes() -> BoxedStrategy<Command> {
+    let by = select(vec![1, -1, 5, i64::MAX, i64::MIN]);
+    prop_oneof![
+        (keys(), fields(), values()).prop_map(|(key, field, value)| Command::Hset {
+            key: key.into(),
+            field: field.into(),
+            value: value.into()
+        }),
+        (keys(), fields()).prop_map(|(key, field)| Command::Hget { key: key.into(), field: field.into() }),
+        (keys(), fields()).prop_map(|(key, field)| Command::Hexists { key: key.into(), field: field.into() }),
+        (keys(), fields()).prop_map(|(key, field)| Command::Hdel { key: key.into(), field: field.into() }),
+        (keys(), fields(), by).prop_map(|(key, field, by)| Command::Hincrby {
+            key: key.into(),
+            field: field.into(),
+            by
+        }),
+    ]
+    .boxed()
+}
+
+fn scripts() -> BoxedStrategy<Command> {
+    let request = option::of(select(vec![1, 2]));
+    (keys(), values(), leases(), any::<bool>(), request, 0..8)
+        .prop_map(|(key, value, px, leased, request, which)| {
+            let (key, value, owner) = (key.into(), Value::from(value), Value::from(value));
+            let script = match which {
+                0 => Script::CompareAndDelete { key, value },
+                1 => Script::CompareAndPexpire { key, value, px },
+                2 => Script::LockWithToken { key, value, px: leased.then_some(px), counter: "a:token".into() },
+                3 => Script::ExtendOrCreate { key, value, px },
+                4 => Script::ExtendByAdding { key, value, px },
+                5 => Script::HashLock { key, owner, px, request: request.and_then(std::num::NonZeroU64::new) },
+                6 => Script::HashUnlock { key, owner, px },
+                _ => Script::HashExtend { key, owner, px },
+            };
+            script.into()
+        })
+        .boxed()
+}
+
+/// Commands with something wrong about their arguments, mostly.
+fn mistakes() -> BoxedStrategy<Vec<&'static str>> {
+    let options = vec(
+        select(vec![
+            "NX", "xx", "GET", "KEEPTTL", "PX", "EX", "EXAT", "PXAT", "5", "60000", "0", "-3", "abc", "1.5", "", "01",
+        ]),
+        0..5,
+    );
+    let set = (keys(), values(), options).prop_map(|(key, value, options)| {
+        let mut words = vec!["SET", key, value];
+        words.extend(options);
+        words
+    });
+    let conditions = vec(select(vec!["NX", "XX", "gt", "LT", "ZZ"]), 0..3);
+    let length = select(vec!["5", "60", "abc", "1.5", "", "+1", "07", "9223372036854775808"]);
+    let expire =
+        (select(vec!["EXPIRE", "pexpire"]), keys(), length, conditions).prop_map(|(name, key, length, words)| {
+            let mut all = vec![name, key, length];
+            all.extend(words);
+            all
+        });
+    let names = select(vec![
+        "SET",
+        "SETNX",
+        "GET",
+        "DEL",
+        "EXISTS",
+        "EXPIRE",
+        "PERSIST",
+        "TTL",
+        "PTTL",
+        "PEXPIRETIME",
+        "INCR",
+        "HSET",
+        "HGET",
+        "HEXISTS",
+        "HDEL",
+        "HINCRBY",
+        "EVAL",
+        "MULTI",
+        "EXEC",
+        "DISCARD",
+        "WATCH",
+        "UNWATCH",
+    ]);
+    let few = (names, vec(select(vec!["a", "x", "1", "abc"]), 0..5)).prop_map(|(name, rest)| {
+        let mut words = vec![name];
+        words.extend(rest);
+        words
+    });
+    prop_oneof![4 => set, 2 => expire, 3 => few]
+        // What Redis takes in a form that the model does not know is left out.
+        .prop_filter("a form that is not modelled", |words| {
+            let args: Vec<Value> = words.iter().map(|word| Value::from(*word)).collect();
+            Command::from_args(&args).is_ok()
+        })
+        .boxed()
+}

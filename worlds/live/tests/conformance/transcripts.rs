@@ -1,0 +1,138 @@
+//! The committed transcripts: asked again, the server answers as it is written.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use fencepost_live::resp::Connection;
+use fencepost_live::servers::redis::RedisServer;
+use libtest_mimic::Failed;
+
+use crate::format::{Ask, End, Row, START, Transcript};
+use crate::{COUNTS, count, random};
+
+/// The transcript whose questions are random.
+const RANDOM: &str = "random.jsonl";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tests/transcripts/redis")
+}
+
+/// The files of transcripts.
+pub(crate) fn names() -> Vec<String> {
+    let files = fs::read_dir(folder()).expect("the folder of transcripts");
+    let name = |file: io::Result<fs::DirEntry>| file.expect("a readable folder").file_name();
+    let mut names: Vec<_> = files.map(|file| name(file).to_string_lossy().into_owned()).collect();
+    names.push(RANDOM.to_owned());
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// How a server is started that keeps what the word of scenario files says.
+pub(crate) fn settings(persistence: &str) -> Result<&'static [(&'static str, &'static str)], Failed> {
+    Ok(match persistence {
+        "none" => &[("save", ""), ("appendonly", "no")],
+        "save" => &[("save", "3600 1 300 100 60 10000"), ("appendonly", "no")],
+        "aof-everysec" => &[("save", ""), ("appendonly", "yes"), ("appendfsync", "everysec")],
+        "aof-always" => &[("save", ""), ("appendonly", "yes"), ("appendfsync", "always")],
+        other => return Err(format!("no such persistence: {other}").into()),
+    })
+}
+
+/// Asks a real server what the transcript asks, and compares, or writes down, its answers.
+pub(crate) fn are_as_committed(name: &str) -> Result<(), Failed> {
+    let path = folder().join(name);
+    let is_written = env::var_os("UPDATE_GOLDEN").is_some();
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    // Random questions are drawn when they are written down: another version of the library may draw others.
+    let mut asked = if name == RANDOM && is_written { random::transcript()? } else { Transcript::parse(&committed)? };
+    let persistence = settings(&asked.header.persistence)?;
+    let mut session = Session::new(RedisServer::start_stopped_at(persistence, START)?);
+    for row in &mut asked.rows {
+        session.play(row)?;
+    }
+    asked.header.server = RedisServer::version()?;
+    let answered = written(&asked)?;
+    if is_written {
+        fs::write(&path, answered)?;
+        return Ok(());
+    }
+    // Another version may answer the same.
+    let logic = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let (was, is) = (logic(&committed), logic(&answered));
+    let first = was.iter().zip(&is).position(|(was, is)| was != is);
+    if let Some(line) = first.or_else(|| (was.len() != is.len()).then(|| was.len().min(is.len()))) {
+        count(&COUNTS.different, 1);
+        let shown = |lines: &[String]| lines.get(line).cloned().unwrap_or_else(|| "no such line".to_owned());
+        let (was, is) = (shown(&was), shown(&is));
+        return Err(format!("{name}:{}\n  was {was}\n  is  {is}\n`just transcripts` writes it down", line + 2).into());
+    }
+    Ok(())
+}
+
+/// The transcript as it is committed.
+fn written(transcript: &Transcript) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string(&transcript.header)?;
+    for row in &transcript.rows {
+        text.push('\n');
+        text.push_str(&serde_json::to_string(row)?);
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+/// A real server, and who is connected to it.
+struct Session {
+    server: RedisServer,
+    now: i64,
+    connections: BTreeMap<String, Connection>,
+}
+
+impl Session {
+    fn new(server: RedisServer) -> Self {
+        Self { server, now: START, connections: BTreeMap::new() }
+    }
+
+    fn connection(&mut self, name: &str) -> io::Result<&mut Connection> {
+        if !self.connections.contains_key(name) {
+            self.connections.insert(name.to_owned(), self.server.connect()?);
+        }
+        self.connections.get_mut(name).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn set_clock(&mut self, now: i64) -> io::Result<()> {
+        self.now = now;
+        self.server.clock().map_or(Ok(()), |clock| clock.set(now))
+    }
+
+    /// Plays a row; to a question, it writes the answer down.
+    fn play(&mut self, row: &mut Row) -> Result<(), Failed> {
+        match row {
+            Row::About(_) => {
+                self.connections.clear();
+                self.set_clock(START)?;
+                let emptied = self.server.connect()?.ask(&["FLUSHALL"])?;
+                if emptied != b"+OK\r\n" {
+                    return Err(format!("FLUSHALL: {}", String::from_utf8_lossy(&emptied)).into());
+                }
+            }
+            Row::Wait(millis) => self.set_clock(self.now + *millis)?,
+            Row::Close(name) => drop(self.connections.remove(name)),
+            Row::Restart(end) => {
+                self.connections.clear();
+                match end {
+                    End::Kill => self.server.kill()?,
+                    End::Shutdown => self.server.shut_down()?,
+                };
+                self.server.start_again()?;
+            }
+            Row::Ask(Ask { on, say, reply, .. }) => {
+                let answer = self.connection(on)?.ask(say)?;
+                *reply = String::from_utf8(answer).map_err(|error| format!("{say:?}: {error}"))?;
+                count(&COUNTS.replies, 1);
+            }
+        }
+        Ok(())
+    }
+}
