@@ -145,7 +145,7 @@ impl Bench {
                 Effect::Reply(_, message) => reply = Some(message),
                 // Time passes on no server here: what has expired is found when it is touched.
                 Effect::SetTimer(..) | Effect::CancelTimer(..) => {}
-                other @ Effect::Push(..) => panic!("no service here does that: {other:?}"),
+                other => panic!("no service here does that: {other:?}"),
             }
         }
         reply.expect("every request is answered")
