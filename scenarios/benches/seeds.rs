@@ -17,9 +17,8 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let name = words.first().map_or("gc-pause", String::as_str);
     let seeds = words.get(1).map_or(20_000, |seeds| seeds.parse().expect("SEEDS is a number"));
-    let text = std::fs::read_to_string(name).unwrap_or_else(|_| {
-        catalogue::find(name).unwrap_or_else(|unknown| panic!("{unknown}")).text.to_owned()
-    });
+    let text = std::fs::read_to_string(name)
+        .unwrap_or_else(|_| catalogue::find(name).unwrap_or_else(|unknown| panic!("{unknown}")).text.to_owned());
     let scenario = load(name, &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
     let cell = &scenario.cells[0];
     let contender = Contender::built_in(&cell.lock);

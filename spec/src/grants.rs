@@ -1,8 +1,7 @@
 //! The index of a history: who asked for which lock, who was granted it, and in which order.
 //!
-//! A *claim* is an attempt that asked for a lock or took one to be its own. It becomes a *grant* when
-//! two things have happened: a quorum of the servers that its client counted had made it the owner,
-//! and the client noted that it was granted. The *grant point* is the instant of the first: the
+//! A claim becomes a *grant* when two things have happened: a quorum of the servers that its client counted had
+//! made it the owner, and the client noted that it was granted. The *grant point* is the instant of the first: the
 //! quorum-th counted server executes the request. Grants are ordered by their grant points; the index
 //! in that order is the grant's *rank*, and a claim without a grant point ranks below every grant.
 //!
@@ -13,107 +12,36 @@
 
 use std::ops::Index;
 
-use host::{AttemptId, MonoTime, NodeId, SimTime};
+use host::{AttemptId, NodeId, SimTime};
 
-use crate::history::{Activity, Authorities, History, LockName, Note, Token};
-
-/// A claim's place in the index.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct ClaimId(usize);
-
-impl ClaimId {
-    /// For tables with one row per claim.
-    pub(crate) const fn index(self) -> usize {
-        self.0
-    }
-}
-
-/// A lock's place in the index.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct LockId(usize);
-
-impl LockId {
-    /// For tables with one row per lock.
-    pub(crate) const fn index(self) -> usize {
-        self.0
-    }
-}
-
-/// A place in the order of grants.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Rank(usize);
-
-impl Rank {
-    /// Below every grant.
-    pub(crate) const UNGRANTED: Self = Self(0);
-}
-
-/// An attempt that asked for a lock, or took one to be its own.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim<'h> {
-    pub(crate) attempt: AttemptId,
-    /// The lock. Claims that never said which lock they want share one without a name.
-    pub(crate) lock: LockId,
-    /// What its client took to be a grant.
-    pub(crate) granted: Option<Granted>,
-    /// Its place in the order of grants.
-    pub(crate) rank: Rank,
-    name: Option<&'h LockName>,
-}
-
-impl Claim<'_> {
-    /// Whether it was granted, and not just taken to be.
-    pub(crate) fn is_grant(&self) -> bool {
-        self.rank != Rank::UNGRANTED
-    }
-}
-
-/// The moment at which a client took the lock to be its own.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Granted {
-    /// Index of the note.
-    pub(crate) entry: usize,
-    /// When, in true time.
-    pub(crate) at: SimTime,
-    /// The token, if the lock gives one.
-    pub(crate) token: Option<Token>,
-    /// The promised end on the client's own clock.
-    pub(crate) until: Option<MonoTime>,
-    /// When the client's process died after that; `NEVER` if it did not.
-    pub(crate) died: SimTime,
-    counted: Authorities,
-    /// Index of the note that made it a grant.
-    point: Option<usize>,
-}
+use crate::claims::Claims;
+pub(crate) use crate::claims::{Claim, ClaimId, LockId, Rank};
+use crate::history::{Activity, History, Note};
+use crate::mentions::{Mention, Mentions};
 
 /// The index.
 #[derive(Debug)]
-pub(crate) struct Grants<'h> {
-    /// In the order of attempts.
-    claims: Vec<Claim<'h>>,
-    /// By entry of the history: the claim that it is about.
-    subjects: Vec<Option<ClaimId>>,
+pub(crate) struct Grants {
+    claims: Claims,
+    pub(crate) mentions: Mentions,
     /// Those with a grant point, in the order of grants.
     order: Vec<ClaimId>,
-    locks: usize,
 }
 
-impl<'h> Grants<'h> {
+impl Grants {
     /// Indexes a history.
-    pub(crate) fn of(history: &'h History, quorum: usize) -> Self {
-        let claims = claims(history);
-        let subjects = subjects(history, &claims);
-        let mut grants = Self { claims, subjects, order: Vec::new(), locks: 0 };
-        grants.number_locks();
+    pub(crate) fn of(history: &History, quorum: usize) -> Self {
+        let claims = Claims::of(history);
+        let mentions = Mentions::of(history, &claims);
+        let mut grants = Self { claims, mentions, order: Vec::new() };
         grants.find_deaths(history);
-        grants.find_points(history, quorum);
-        grants.rank();
+        grants.rank(history, quorum);
         grants
     }
 
     /// All claims, in the order of attempts.
-    pub(crate) fn claims(&self) -> impl Iterator<Item = (ClaimId, &Claim<'h>)> {
-        self.claims.iter().enumerate().map(|(i, claim)| (ClaimId(i), claim))
+    pub(crate) fn claims(&self) -> impl Iterator<Item = (ClaimId, &Claim)> {
+        self.claims.iter()
     }
 
     /// How many claims there are.
@@ -123,7 +51,7 @@ impl<'h> Grants<'h> {
 
     /// How many locks there are.
     pub(crate) const fn locks(&self) -> usize {
-        self.locks
+        self.claims.locks()
     }
 
     /// How many grants there are.
@@ -131,45 +59,38 @@ impl<'h> Grants<'h> {
         self.order.len()
     }
 
-    /// Whether some client counted the grant of a server.
-    pub(crate) fn any_counted(&self) -> bool {
-        self.claims.iter().any(|claim| claim.granted.is_some_and(|granted| !granted.counted.is_empty()))
+    /// What clients took to be grants, in the order in which they noted it.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = (ClaimId, &Claim)> {
+        let begin = self.mentions.holding.iter().filter(|mention| self.begins(mention));
+        begin.map(|mention| (mention.claim, &self[mention.claim]))
     }
 
-    /// The claim that the entry with that index is about. `None`: it is about no attempt, or about one
-    /// that never asked for a lock.
-    pub(crate) fn subject(&self, entry: usize) -> Option<ClaimId> {
-        self.subjects[entry]
+    /// Whether with that note the client takes its claim to be granted, for the first time.
+    pub(crate) fn begins(&self, mention: &Mention) -> bool {
+        self[mention.claim].granted.is_some_and(|granted| granted.entry == mention.entry)
+    }
+
+    /// Whether some client counted the grant of a server.
+    pub(crate) fn any_counted(&self) -> bool {
+        self.taken().any(|(_, claim)| claim.granted.is_some_and(|granted| !granted.counted.is_empty()))
     }
 
     /// The claim of that attempt, if it made one.
     pub(crate) fn of_attempt(&self, attempt: AttemptId) -> Option<ClaimId> {
-        self.claims.binary_search_by_key(&attempt, |claim| claim.attempt).ok().map(ClaimId)
+        self.claims.of_attempt(attempt)
     }
 
     /// A companion for one walk over the history.
     pub(crate) fn newest(&self) -> Newest<'_> {
-        Newest { grants: self, passed: 0, by_lock: vec![Rank::UNGRANTED; self.locks] }
-    }
-
-    fn number_locks(&mut self) {
-        // Most runs have one lock, and few have many.
-        let mut names = Vec::new();
-        for claim in &self.claims {
-            if !names.contains(&claim.name) {
-                names.push(claim.name);
-            }
-        }
-        names.sort_unstable();
-        self.locks = names.len();
-        for claim in &mut self.claims {
-            claim.lock = LockId(names.partition_point(|name| *name < claim.name));
-        }
+        Newest { grants: self, passed: 0, by_lock: vec![Rank::UNGRANTED; self.locks()] }
     }
 
     fn find_deaths(&mut self, history: &History) {
         let deaths = Deaths::of(history);
-        for claim in &mut self.claims {
+        if deaths.all.is_empty() {
+            return;
+        }
+        for claim in self.claims.iter_mut() {
             let client = claim.attempt.client();
             if let Some(granted) = &mut claim.granted {
                 granted.died = deaths.next(client, granted.at);
@@ -177,39 +98,31 @@ impl<'h> Grants<'h> {
         }
     }
 
-    fn find_points(&mut self, history: &History, quorum: usize) {
-        let mut owned = vec![Authorities::NONE; self.claims.len()];
-        for (i, entry) in history.entries.iter().enumerate() {
-            let Note::Owner { authority, .. } = entry.note else { continue };
-            let Some(claim) = self.subjects[i] else { continue };
-            let Some(granted) = &mut self.claims[claim.0].granted else { continue };
+    /// Finds the grant points. A history is in the order of true time, and equal times keep the order in which
+    /// they happened: the order of the notes is the order of grants.
+    fn rank(&mut self, history: &History, quorum: usize) {
+        for owning in &self.mentions.owning {
+            let (i, Some(id)) = (owning.entry, owning.claim) else { continue };
+            let Note::Owner { authority, .. } = history.entries[i].note else { continue };
+            let claim = &mut self.claims[id];
+            let Some(granted) = &mut claim.granted else { continue };
             if granted.point.is_none() && i < granted.entry && granted.counted.contains(authority) {
-                owned[claim.0].count(authority);
-                if owned[claim.0].len() >= quorum {
+                granted.made_owner.count(authority);
+                if granted.made_owner.len() >= quorum {
                     granted.point = Some(i);
+                    self.order.push(id);
+                    claim.rank = Rank(self.order.len());
                 }
             }
         }
     }
-
-    fn rank(&mut self) {
-        // A history is in the order of true time, and equal times keep the order in which they
-        // happened: the order of the notes is the order of grants.
-        let point = |claim: &Claim<'_>| claim.granted.and_then(|granted| granted.point);
-        let mut order: Vec<_> = self.claims().filter_map(|(id, claim)| point(claim).map(|entry| (entry, id))).collect();
-        order.sort_unstable();
-        self.order = order.into_iter().map(|(_, id)| id).collect();
-        for (i, id) in self.order.iter().enumerate() {
-            self.claims[id.0].rank = Rank(i + 1);
-        }
-    }
 }
 
-impl<'h> Index<ClaimId> for Grants<'h> {
-    type Output = Claim<'h>;
+impl Index<ClaimId> for Grants {
+    type Output = Claim;
 
-    fn index(&self, id: ClaimId) -> &Claim<'h> {
-        &self.claims[id.0]
+    fn index(&self, id: ClaimId) -> &Claim {
+        &self.claims[id]
     }
 }
 
@@ -239,7 +152,7 @@ impl Deaths {
 /// The newest grant of each lock, as of a place in the history that only moves forward.
 #[derive(Debug)]
 pub(crate) struct Newest<'g> {
-    grants: &'g Grants<'g>,
+    grants: &'g Grants,
     passed: usize,
     by_lock: Vec<Rank>,
 }
@@ -253,63 +166,11 @@ impl Newest<'_> {
             if claim.granted.and_then(|granted| granted.point).is_none_or(|point| point >= entry) {
                 break;
             }
-            self.by_lock[claim.lock.0] = claim.rank;
+            self.by_lock[claim.lock.index()] = claim.rank;
             self.passed += 1;
         }
-        self.by_lock[lock.0]
+        self.by_lock[lock.index()]
     }
-}
-
-/// Every claim, in the order of attempts; locks, deaths, grant points and ranks are still open.
-fn claims(history: &History) -> Vec<Claim<'_>> {
-    // What claims are made of, by attempt and in order, so that the first of each kind counts. Only these words
-    // are sorted: claims are large.
-    let mut told = Vec::with_capacity(history.entries.len());
-    for (i, entry) in history.entries.iter().enumerate() {
-        if let Note::Attempting { attempt, .. } | Note::Granted { attempt, .. } = &entry.note {
-            told.push((attempt.as_word(), i));
-        }
-    }
-    told.sort_unstable();
-    let mut claims: Vec<Claim<'_>> = Vec::with_capacity(told.len());
-    for (_, i) in told {
-        let entry = &history.entries[i];
-        let (attempt, name, granted) = match &entry.note {
-            Note::Attempting { attempt, lock, .. } => (*attempt, Some(lock), None),
-            Note::Granted { attempt, token, until, counted } => {
-                let (token, until, counted, died) = (*token, *until, *counted, SimTime::NEVER);
-                let granted = Granted { entry: i, at: entry.at, token, until, died, counted, point: None };
-                (*attempt, None, Some(granted))
-            }
-            _ => continue,
-        };
-        match claims.last_mut().filter(|claim| claim.attempt == attempt) {
-            Some(claim) => {
-                claim.name = claim.name.or(name);
-                claim.granted = claim.granted.or(granted);
-            }
-            None => claims.push(Claim { attempt, lock: LockId(0), granted, rank: Rank::UNGRANTED, name }),
-        }
-    }
-    claims
-}
-
-/// For each entry, the claim that it is about.
-fn subjects(history: &History, claims: &[Claim<'_>]) -> Vec<Option<ClaimId>> {
-    // Entries about one attempt come in rows, and those of a client come attempt by attempt: the last one found is
-    // tried first, and then the next.
-    let mut last = 0;
-    let is = |place: usize, attempt| claims.get(place).is_some_and(|claim| claim.attempt == attempt);
-    let mut find = |attempt| {
-        if !is(last, attempt) {
-            last = match last + 1 {
-                next if is(next, attempt) => next,
-                _ => claims.binary_search_by_key(&attempt, |claim| claim.attempt).ok()?,
-            };
-        }
-        Some(ClaimId(last))
-    };
-    history.entries.iter().map(|entry| find(entry.note.attempt()?)).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How a run is judged.
 //!
 //! [`judge`] indexes a history once and hands the index to one check per property, and to the ledger
-//! of assumptions. Every check is one walk over the history, or one sort of what it found there.
+//! of assumptions. Every check is one walk over the notes that it is about, or one sort of what it found there.
 //!
 //! It decides nothing about faults: whether one landed, so that a verdict is worth anything, is for
 //! whoever planned the run to say.
@@ -13,14 +13,15 @@ use host::{Clock, NodeId, SimTime};
 
 use crate::assumption::{Assumption, ledger};
 use crate::grants::{ClaimId, Grants};
-use crate::history::{Ending, Entry, History, Note};
+use crate::history::{Ending, History, Note};
 use crate::lives::{Life, lives};
+use crate::mentions::Owning;
 use crate::owners::Owners;
 use crate::property::Property;
 use crate::queue::{Wait, waits};
 use crate::rules::Rules;
 use crate::verdict::{Evidence, Judgement, Measures, Verdict};
-use crate::windows::{self, Promised, Stretch};
+use crate::windows::Promised;
 
 /// Judges a run: a verdict for each of `properties`, the figures, and the assumptions that were
 /// broken.
@@ -37,7 +38,8 @@ use crate::windows::{self, Promised, Stretch};
 #[must_use]
 pub fn judge(history: &History, rules: &Rules, properties: &[Property]) -> Judgement {
     let case = Case::new(history, rules);
-    let mut measures = Measures { given: case.grants.given() as u64, grant_margin: case.margin, ..Measures::default() };
+    let mut measures =
+        Measures { given: case.grants.given() as u64, grant_margin: case.promised.margin, ..Measures::default() };
     let mut verdicts = BTreeMap::new();
     for property in Property::ALL {
         let is_asked = properties.contains(&property);
@@ -60,10 +62,8 @@ pub fn judge(history: &History, rules: &Rules, properties: &[Property]) -> Judge
 pub(crate) struct Case<'h> {
     pub(crate) history: &'h History,
     pub(crate) rules: &'h Rules,
-    pub(crate) grants: Grants<'h>,
-    /// The promised windows, those of one claim together and in order.
-    windows: Vec<Stretch>,
-    margin: Option<i64>,
+    pub(crate) grants: Grants,
+    pub(crate) promised: Promised,
     // What not every run needs is worked out when it is first asked for.
     lives: OnceCell<Vec<Life>>,
     owners: OnceCell<Owners>,
@@ -73,19 +73,14 @@ pub(crate) struct Case<'h> {
 impl<'h> Case<'h> {
     pub(crate) fn new(history: &'h History, rules: &'h Rules) -> Self {
         let grants = Grants::of(history, rules.quorum);
-        let Promised { windows, margin } = windows::promised(history, rules.quorum, &grants);
+        let promised = Promised::of(history, rules.quorum, &grants);
         let (lives, owners, waits) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { history, rules, grants, windows, margin, lives, owners, waits }
+        Self { history, rules, grants, promised, lives, owners, waits }
     }
 
     /// The clock on which that client counts its leases.
     pub(crate) fn lease_clock(&self, client: NodeId) -> Clock {
         self.history.nodes[client.index()].lease_clock
-    }
-
-    /// All promised windows.
-    pub(crate) fn windows(&self) -> &[Stretch] {
-        &self.windows
     }
 
     /// What became of each claim, by claim.
@@ -114,21 +109,13 @@ impl<'h> Case<'h> {
     /// Whether clients counted grants of servers of which none says who owns what: the history was taken
     /// where nobody could look inside them.
     pub(crate) fn servers_are_silent(&self) -> bool {
-        let says = |entry: &Entry| matches!(entry.note, Note::Owner { .. });
-        self.grants.any_counted() && !self.history.entries.iter().any(says)
-    }
-
-    /// The promised windows of one claim, in order: more than one if its lease lapsed and was
-    /// extended afterwards.
-    pub(crate) fn windows_of(&self, claim: ClaimId) -> &[Stretch] {
-        let from = self.windows.partition_point(|window| window.claim < claim);
-        let to = self.windows.partition_point(|window| window.claim <= claim);
-        &self.windows[from..to]
+        let says = |said: &Owning| matches!(self.history.entries[said.entry].note, Note::Owner { .. });
+        self.grants.any_counted() && !self.grants.mentions.owning.iter().any(says)
     }
 
     /// Whether the claim's promised window is open at that instant.
     pub(crate) fn is_promised(&self, claim: ClaimId, at: SimTime) -> bool {
-        self.windows_of(claim).iter().any(|window| window.from <= at && at < window.to)
+        self.promised.of_claim(claim).any(|window| window.from <= at && at < window.to)
     }
 }
 

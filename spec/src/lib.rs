@@ -15,10 +15,12 @@
 //! | [`mod@judge`] | how it comes to say it |
 
 pub mod assumption;
+mod claims;
 mod grants;
 pub mod history;
 pub mod judge;
 mod lives;
+mod mentions;
 mod overlap;
 mod owners;
 pub mod property;

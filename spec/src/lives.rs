@@ -38,7 +38,7 @@ impl Life {
 }
 
 /// The life of every claim, by claim.
-pub(crate) fn lives(history: &History, grants: &Grants<'_>) -> Vec<Life> {
+pub(crate) fn lives(history: &History, grants: &Grants) -> Vec<Life> {
     let mut lives: Vec<_> = grants
         .claims()
         .map(|(_, claim)| Life {
@@ -51,20 +51,12 @@ pub(crate) fn lives(history: &History, grants: &Grants<'_>) -> Vec<Life> {
             died: SimTime::NEVER,
         })
         .collect();
-    for (i, entry) in history.entries.iter().enumerate() {
-        let (Note::Attempting { .. }
-        | Note::Denied { .. }
-        | Note::Failed { .. }
-        | Note::GaveUp { .. }
-        | Note::Ended { .. }) = entry.note
-        else {
-            continue;
-        };
-        let Some(claim) = grants.subject(i) else { continue };
-        let life = &mut lives[claim.index()];
+    for mention in &grants.mentions.asking {
+        let entry = &history.entries[mention.entry];
+        let life = &mut lives[mention.claim.index()];
         match entry.note {
             Note::Attempting { after, .. } if life.asked == SimTime::NEVER => {
-                (life.asked, life.entry) = (entry.at, i);
+                (life.asked, life.entry) = (entry.at, mention.entry);
                 life.after = after.and_then(|after| grants.of_attempt(after));
             }
             Note::Attempting { .. } => {}

@@ -1,7 +1,7 @@
-//! Whether any two stretches of time overlap, and for how long: one sort and one sweep.
+//! Whether any two stretches of time overlap, and for how long: one sweep.
 //!
-//! Stretches of one lock are taken in the order in which they begin. The longest overlap of a stretch
-//! with those that began before it is the one with whichever of them ends last, so the sweep need
+//! Stretches are taken in the order in which they begin. The longest overlap of a stretch with those of its lock
+//! that began before it is the one with whichever of them ends last, so the sweep need
 //! remember only that one. If it is of the stretch's own party, nothing is missed: an earlier stretch
 //! of another party that still lasts has overlapped it before, and for at least as long.
 //!
@@ -22,34 +22,37 @@ pub(crate) struct Overlap {
     pub(crate) longest: Duration,
 }
 
-/// Looks for overlaps of stretches of one lock and different parties. Sorts the stretches.
-pub(crate) fn sweep<P: Eq>(stretches: &mut [Stretch], party: impl Fn(&Stretch) -> P) -> Option<Overlap> {
-    // The entry makes the order total: two stretches never begin with one note.
-    stretches.sort_unstable_by_key(|stretch| (stretch.lock, stretch.from, stretch.entry));
+/// Looks for overlaps of stretches of one lock and different parties. They come in the order in which they begin,
+/// of so many locks.
+pub(crate) fn sweep<'s, P: Eq>(
+    stretches: impl IntoIterator<Item = &'s Stretch>,
+    locks: usize,
+    party: impl Fn(&Stretch) -> P,
+) -> Option<Overlap> {
     let mut found: Option<Overlap> = None;
-    for of_one_lock in stretches.chunk_by(|a, b| a.lock == b.lock) {
-        let mut last_to_end: Option<&Stretch> = None;
-        for stretch in of_one_lock.iter().filter(|stretch| stretch.is_some()) {
-            if let Some(earlier) = last_to_end
-                && earlier.to > stretch.from
-                && party(earlier) != party(stretch)
-            {
-                let length = earlier.to.min(stretch.to).since(stretch.from);
-                let overlap = Overlap { at: stretch.from, pair: [*earlier, *stretch], longest: length };
-                found = Some(found.map_or(overlap, |found| merge(found, overlap)));
-            }
-            if last_to_end.is_none_or(|earlier| earlier.to < stretch.to) {
-                last_to_end = Some(stretch);
-            }
+    let mut last_to_end: Vec<Option<&Stretch>> = vec![None; locks];
+    for stretch in stretches.into_iter().filter(|stretch| stretch.is_some()) {
+        let last_to_end = &mut last_to_end[stretch.lock.index()];
+        if let Some(earlier) = last_to_end
+            && earlier.to > stretch.from
+            && party(earlier) != party(stretch)
+        {
+            let length = earlier.to.min(stretch.to).since(stretch.from);
+            let overlap = Overlap { at: stretch.from, pair: [**earlier, *stretch], longest: length };
+            found = Some(found.map_or(overlap, |found| merge(found, overlap)));
+        }
+        if last_to_end.is_none_or(|earlier| earlier.to < stretch.to) {
+            *last_to_end = Some(stretch);
         }
     }
     found
 }
 
-/// The earlier of two overlaps, with the longer length.
+/// The earlier of two overlaps, with the longer length. Of two that begin at once, that of the first lock.
 fn merge(a: Overlap, b: Overlap) -> Overlap {
     let longest = a.longest.max(b.longest);
-    if b.at < a.at { Overlap { longest, ..b } } else { Overlap { longest, ..a } }
+    let beginning = |overlap: &Overlap| (overlap.at, overlap.pair[0].lock);
+    if beginning(&b) < beginning(&a) { Overlap { longest, ..b } } else { Overlap { longest, ..a } }
 }
 
 #[cfg(test)]
@@ -93,7 +96,8 @@ mod tests {
 
     fn by_sweep(stretches: &[(Stretch, usize)]) -> Option<Overlap> {
         let mut sorted: Vec<_> = stretches.iter().map(|(stretch, _)| *stretch).collect();
-        sweep(&mut sorted, |stretch| stretches[stretch.entry].1)
+        sorted.sort_by_key(|stretch| stretch.from);
+        sweep(&sorted, 2, |stretch| stretches[stretch.entry].1)
     }
 
     fn config() -> Config {

@@ -5,13 +5,12 @@
 //! server has forgotten it. What a server owned when it died it owns no more when it is back, unless it then
 //! names the owner again; until then it gives the key to nobody else.
 
-use std::collections::BTreeMap;
-
 use host::{NodeId, SimTime};
 
 use crate::grants::ClaimId;
 use crate::history::{Activity, Authorities, Cause, LockName, Note};
 use crate::judge::Case;
+use crate::mentions::Owning;
 
 /// What took a key from its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,16 +53,17 @@ pub(crate) struct Owners {
     pub(crate) takings: Vec<Taking>,
     /// In the order in which they began.
     pub(crate) tenures: Vec<Tenure>,
-    /// By claim: the servers that own something for it at the end of the run.
-    pub(crate) at_the_end: Vec<Authorities>,
+    /// By claim, at the end of the run.
+    standings: Vec<Standing>,
 }
 
 impl Owners {
     pub(crate) fn of(case: &Case<'_>) -> Self {
         let mut walk = Walk::new(case);
         let mut returns = returns(case).into_iter().peekable();
-        for (i, entry) in case.history.entries.iter().enumerate() {
-            let Note::Owner { authority, key, attempt, cause } = entry.note else { continue };
+        for said in &case.grants.mentions.owning {
+            let entry = &case.history.entries[said.entry];
+            let Note::Owner { authority, cause, .. } = entry.note else { continue };
             // What is said in the instant of a return comes after it, unless the server died just then.
             let is_after = |back: &Return| {
                 let is_new = back.died < back.at || cause == Cause::Restart;
@@ -72,14 +72,17 @@ impl Owners {
             while let Some(back) = returns.next_if(is_after) {
                 walk.forgets(back);
             }
-            let new = attempt.and_then(|_| case.grants.subject(i));
-            walk.names((authority, key), new, cause, (entry.at, i));
+            walk.names(authority, said, cause, entry.at);
         }
         for back in returns {
             walk.forgets(back);
         }
-        walk.owners.at_the_end = walk.standings.iter().map(|standing| standing.owns).collect();
-        walk.owners
+        Self { takings: walk.takings, tenures: walk.tenures, standings: walk.standings }
+    }
+
+    /// The servers that own something for the claim at the end of the run.
+    pub(crate) fn at_the_end(&self, claim: ClaimId) -> Authorities {
+        self.standings[claim.index()].owns
     }
 
     /// The tenures of each claim, together and in order.
@@ -124,57 +127,58 @@ fn returns(case: &Case<'_>) -> Vec<Return> {
 }
 
 /// Whose a claim is, so far.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 struct Standing {
     owns: Authorities,
     /// Index of its last tenure.
     tenure: Option<usize>,
 }
 
-struct Walk {
+struct Walk<'c> {
     quorum: usize,
-    keys: BTreeMap<(NodeId, LockName), ClaimId>,
+    /// The keys, and by key: who owns it.
+    keys: &'c [(NodeId, LockName)],
+    owner_of: Vec<Option<ClaimId>>,
+    takings: Vec<Taking>,
+    tenures: Vec<Tenure>,
     /// By claim.
     standings: Vec<Standing>,
-    owners: Owners,
 }
 
-impl Walk {
-    fn new(case: &Case<'_>) -> Self {
+impl<'c> Walk<'c> {
+    fn new(case: &'c Case<'_>) -> Self {
+        let keys = case.grants.mentions.keys.as_slice();
         Self {
             quorum: case.rules.quorum,
-            keys: BTreeMap::new(),
+            keys,
+            owner_of: vec![None; keys.len()],
+            takings: Vec::with_capacity(case.grants.given()),
+            tenures: Vec::with_capacity(case.grants.given()),
             standings: vec![Standing::default(); case.grants.len()],
-            owners: Owners {
-                takings: Vec::new(),
-                tenures: Vec::with_capacity(case.grants.given()),
-                at_the_end: Vec::new(),
-            },
         }
     }
 
     /// A server names the owner of a key.
-    fn names(&mut self, key: (NodeId, LockName), new: Option<ClaimId>, cause: Cause, (at, entry): (SimTime, usize)) {
-        let old = match new {
-            Some(new) => self.keys.insert(key, new),
-            None => self.keys.remove(&key),
-        };
+    fn names(&mut self, server: NodeId, said: &Owning, cause: Cause, at: SimTime) {
+        let (new, entry) = (said.claim, said.entry);
+        let old = std::mem::replace(&mut self.owner_of[said.key.index()], new);
         if old == new {
             return;
         }
         if let Some(old) = old {
-            self.takes(key.0, Taking { at, entry: Some(entry), from: old, to: new, blow: Blow::Said(cause) });
+            self.takes(server, Taking { at, entry: Some(entry), from: old, to: new, blow: Blow::Said(cause) });
         }
         if let Some(new) = new {
-            self.gives(key.0, new, cause, (at, entry));
+            self.gives(server, new, cause, (at, entry));
         }
     }
 
     fn forgets(&mut self, Return { at, server, .. }: Return) {
-        let is_its_own = |(of, _): &&(NodeId, LockName)| *of == server;
-        let forgotten: Vec<_> = self.keys.keys().filter(is_its_own).copied().collect();
+        let is_its_own = |key: &usize| self.keys[*key].0 == server;
+        let mut forgotten: Vec<_> = (0..self.keys.len()).filter(is_its_own).collect();
+        forgotten.sort_unstable_by_key(|key| self.keys[*key].1);
         for key in forgotten {
-            if let Some(from) = self.keys.remove(&key) {
+            if let Some(from) = self.owner_of[key].take() {
                 self.takes(server, Taking { at, entry: None, from, to: None, blow: Blow::Oblivion });
             }
         }
@@ -188,10 +192,10 @@ impl Walk {
             && standing.owns.len() < self.quorum
             && let Some(tenure) = standing.tenure
         {
-            let tenure = &mut self.owners.tenures[tenure];
-            (tenure.to, tenure.ended_by) = (taking.at, Some(self.owners.takings.len()));
+            let tenure = &mut self.tenures[tenure];
+            (tenure.to, tenure.ended_by) = (taking.at, Some(self.takings.len()));
         }
-        self.owners.takings.push(taking);
+        self.takings.push(taking);
     }
 
     fn gives(&mut self, server: NodeId, claim: ClaimId, cause: Cause, (from, entry): (SimTime, usize)) {
@@ -201,14 +205,14 @@ impl Walk {
         if had_quorum || standing.owns.len() < self.quorum {
             return;
         }
-        let last = standing.tenure.map(|last| &mut self.owners.tenures[last]);
+        let last = standing.tenure.map(|last| &mut self.tenures[last]);
         let forgotten =
-            last.filter(|last| last.ended_by.is_some_and(|taking| self.owners.takings[taking].blow == Blow::Oblivion));
+            last.filter(|last| last.ended_by.is_some_and(|taking| self.takings[taking].blow == Blow::Oblivion));
         match forgotten {
             Some(last) if cause == Cause::Restart => (last.to, last.ended_by) = (SimTime::NEVER, None),
             _ => {
-                standing.tenure = Some(self.owners.tenures.len());
-                self.owners.tenures.push(Tenure { claim, from, entry, to: SimTime::NEVER, ended_by: None });
+                standing.tenure = Some(self.tenures.len());
+                self.tenures.push(Tenure { claim, from, entry, to: SimTime::NEVER, ended_by: None });
             }
         }
     }

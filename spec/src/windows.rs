@@ -17,12 +17,11 @@
 //!
 //! Not here: the windows of ZooKeeper and etcd (intervals of a log) and of PostgreSQL (sessions).
 
-use std::collections::BTreeMap;
-
-use host::{AttemptId, MonoTime, NodeId, SimTime};
+use host::{NodeId, SimTime};
 
 use crate::grants::{Claim, ClaimId, Grants, LockId};
-use crate::history::{Authorities, Entry, History, INSTANT, LockName, Note};
+use crate::history::{Authorities, History, INSTANT, Note};
+use crate::mentions::{Mention, Mentions, Owning};
 
 /// A stretch of true time, its end excluded, that one claim has for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,15 +35,15 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Moves the end, as learnt at `at`. If the old end had passed by then, the stretch begins anew,
-    /// and the old one is given back.
+    /// Moves the end, as learnt at `at`. If the old end had passed by then, another stretch begins, and
+    /// is given back.
     pub(crate) fn renew(&mut self, at: SimTime, to: SimTime, entry: usize) -> Option<Self> {
-        let lapsed = (self.to < at).then_some(*self);
-        if lapsed.is_some() {
-            (self.from, self.entry) = (at, entry);
+        let to = to.max(at);
+        if self.to < at {
+            return Some(Self { from: at, to, entry, ..*self });
         }
-        self.to = to.max(at);
-        lapsed
+        self.to = to;
+        None
     }
 
     /// Ends it by `at` at the latest. One that ends in the instant in which it began has lasted for that
@@ -59,35 +58,60 @@ impl Stretch {
     }
 }
 
-/// What was promised.
+/// What was promised in a run.
+#[derive(Debug)]
 pub(crate) struct Promised {
-    /// The windows, those of one claim together and in order.
-    pub(crate) windows: Vec<Stretch>,
+    /// Every window, in the order in which they began. Some have no time in them.
+    windows: Vec<Stretch>,
+    /// By claim: its last window.
+    last: Vec<Option<usize>>,
+    /// The windows that began anew after a lease had lapsed, in order, each with the one before it.
+    anew: Vec<(usize, usize)>,
     /// Of the grants whose promise ran to its end, or whose servers did not let it: by how many ns their
     /// ownership outlasted the last promised end, the least of all. Counted to the end of the run.
     pub(crate) margin: Option<i64>,
 }
 
-/// What was promised in a run.
-pub(crate) fn promised(history: &History, quorum: usize, grants: &Grants<'_>) -> Promised {
-    let mut walk = Walk {
-        history,
-        quorum,
-        grants,
-        promises: vec![Promise::NONE; grants.len()],
-        owners: BTreeMap::new(),
-        windows: Vec::with_capacity(grants.given()),
-    };
-    for (i, entry) in history.entries.iter().enumerate() {
-        walk.take(i, entry);
+impl Promised {
+    pub(crate) fn of(history: &History, quorum: usize, grants: &Grants) -> Self {
+        let owners = vec![None; grants.mentions.keys.len()];
+        let promises = vec![Promise::NONE; grants.len()];
+        let (windows, anew) = (Vec::new(), Vec::new());
+        let mut walk = Walk { history, quorum, grants, promises, owners, windows, anew };
+        let Mentions { holding, owning, .. } = &grants.mentions;
+        let mut owning = owning.iter().peekable();
+        for mention in holding {
+            while let Some(said) = owning.next_if(|said| said.entry < mention.entry) {
+                walk.server(said);
+            }
+            walk.client(mention);
+        }
+        owning.for_each(|said| walk.server(said));
+        walk.finish()
     }
-    walk.finish()
+
+    /// All windows, in the order in which they began.
+    pub(crate) fn windows(&self) -> impl Iterator<Item = &Stretch> {
+        self.windows.iter().filter(|window| window.is_some())
+    }
+
+    /// The windows of one claim, the last one first: more than one if its lease lapsed and was extended
+    /// afterwards.
+    pub(crate) fn of_claim(&self, claim: ClaimId) -> impl Iterator<Item = &Stretch> {
+        let before = |window: &usize| {
+            let place = self.anew.binary_search_by_key(window, |(window, _)| *window).ok()?;
+            Some(self.anew[place].1)
+        };
+        let windows = std::iter::successors(self.last[claim.index()], before).map(|window| &self.windows[window]);
+        windows.filter(|window| window.is_some())
+    }
 }
 
 /// What has been promised to one claim, so far.
 #[derive(Clone, Copy)]
 struct Promise {
-    window: Option<Stretch>,
+    /// Its last window.
+    window: Option<usize>,
     /// When the client began to release: from then on renewals no longer count. `NEVER` if it has not.
     released: SimTime,
     leased: bool,
@@ -119,58 +143,55 @@ impl Promise {
 struct Walk<'h> {
     history: &'h History,
     quorum: usize,
-    grants: &'h Grants<'h>,
+    grants: &'h Grants,
     /// By claim.
     promises: Vec<Promise>,
-    /// Who owns what, by server and key.
-    owners: BTreeMap<(NodeId, LockName), ClaimId>,
+    /// By key: who owns it.
+    owners: Vec<Option<ClaimId>>,
     windows: Vec<Stretch>,
+    anew: Vec<(usize, usize)>,
 }
 
-impl<'h> Walk<'h> {
-    fn take(&mut self, i: usize, entry: &'h Entry) {
-        match &entry.note {
-            Note::Owner { authority, key, .. } => self.owner(*authority, *key, self.grants.subject(i), entry.at),
+impl Walk<'_> {
+    /// A lock server says something.
+    fn server(&mut self, said: &Owning) {
+        let entry = &self.history.entries[said.entry];
+        match entry.note {
+            Note::Owner { authority, .. } => self.owner(authority, said, entry.at),
             Note::Extended { authority, .. } => {
-                if let Some(promise) = self.promise(i) {
-                    promise.named.count(*authority);
-                }
-            }
-            Note::Granted { .. } => self.granted(i),
-            Note::Renewed { attempt, until } => self.renewed(i, entry.at, *attempt, *until),
-            Note::RenewalFailed { .. } => {
-                if let Some(promise) = self.promise(i) {
-                    promise.named = Authorities::NONE;
-                }
-            }
-            Note::Releasing { .. } => {
-                if let Some(promise) = self.promise(i) {
-                    promise.released = promise.released.min(entry.at);
-                    if let Some(window) = &mut promise.window {
-                        window.end_by(entry.at);
-                    }
-                }
-            }
-            Note::Ended { .. } => {
-                if let Some(promise) = self.promise(i) {
-                    promise.ended = promise.ended.min(entry.at);
+                if let Some(claim) = said.claim {
+                    self.promises[claim.index()].named.count(authority);
                 }
             }
             _ => {}
         }
     }
 
-    /// What was promised to the claim that the entry is about.
-    fn promise(&mut self, entry: usize) -> Option<&mut Promise> {
-        self.grants.subject(entry).map(|claim| &mut self.promises[claim.index()])
+    /// A client says something of what it takes to be its own.
+    fn client(&mut self, mention: &Mention) {
+        let entry = &self.history.entries[mention.entry];
+        let promise = &mut self.promises[mention.claim.index()];
+        match entry.note {
+            Note::Granted { .. } if self.grants.begins(mention) => self.granted(mention.claim),
+            Note::Renewed { attempt, until } => {
+                let to = self.history.when(attempt.client(), until);
+                self.renewed(mention, entry.at, to);
+            }
+            Note::RenewalFailed { .. } => promise.named = Authorities::NONE,
+            Note::Releasing { .. } => {
+                promise.released = promise.released.min(entry.at);
+                if let Some(window) = promise.window {
+                    self.windows[window].end_by(entry.at);
+                }
+            }
+            Note::Ended { .. } => promise.ended = promise.ended.min(entry.at),
+            _ => {}
+        }
     }
 
-    fn owner(&mut self, authority: NodeId, key: LockName, new: Option<ClaimId>, at: SimTime) {
-        let slot = (authority, key);
-        let old = match new {
-            Some(claim) => self.owners.insert(slot, claim),
-            None => self.owners.remove(&slot),
-        };
+    fn owner(&mut self, authority: NodeId, said: &Owning, at: SimTime) {
+        let new = said.claim;
+        let old = std::mem::replace(&mut self.owners[said.key.index()], new);
         if let Some(old) = old.filter(|old| Some(*old) != new) {
             let promise = &mut self.promises[old.index()];
             promise.owns.forget(authority);
@@ -188,51 +209,50 @@ impl<'h> Walk<'h> {
         }
     }
 
-    fn granted(&mut self, i: usize) {
-        let Some(claim) = self.grants.subject(i) else { return };
-        let Some(granted) = self.grants[claim].granted.filter(|granted| granted.entry == i) else { return };
-        let client = self.grants[claim].attempt.client();
-        let to = granted.until.map_or(SimTime::NEVER, |until| self.history.when(client, until));
-        let promise = &mut self.promises[claim.index()];
+    fn granted(&mut self, id: ClaimId) {
+        let claim = &self.grants[id];
+        let Some(granted) = claim.granted else { return };
+        let to = granted.until.map_or(SimTime::NEVER, |until| self.history.when(claim.attempt.client(), until));
+        let promise = &mut self.promises[id.index()];
         promise.named = Authorities::NONE;
         promise.leased = granted.until.is_some();
         promise.due = to;
-        promise.window = Some(Stretch { lock: self.grants[claim].lock, from: granted.at, to, claim, entry: i });
+        promise.window = Some(self.windows.len());
+        self.windows.push(Stretch { lock: claim.lock, from: granted.at, to, claim: id, entry: granted.entry });
     }
 
-    fn renewed(&mut self, i: usize, at: SimTime, attempt: AttemptId, until: MonoTime) {
-        let quorum = self.quorum;
-        let to = self.history.when(attempt.client(), until);
-        let Some(promise) = self.promise(i) else { return };
-        let counts = promise.released == SimTime::NEVER && promise.named.union(promise.owns).len() >= quorum;
+    fn renewed(&mut self, mention: &Mention, at: SimTime, to: SimTime) {
+        let promise = &mut self.promises[mention.claim.index()];
+        let counts = promise.released == SimTime::NEVER && promise.named.union(promise.owns).len() >= self.quorum;
         promise.named = Authorities::NONE;
-        if counts && let Some(window) = &mut promise.window {
-            promise.leased = true;
-            promise.due = to;
-            let lapsed = window.renew(at, to, i);
-            self.windows.extend(lapsed);
+        let Some(last) = promise.window.filter(|_| counts) else { return };
+        promise.leased = true;
+        promise.due = to;
+        if let Some(next) = self.windows[last].renew(at, to, mention.entry) {
+            promise.window = Some(self.windows.len());
+            self.anew.push((self.windows.len(), last));
+            self.windows.push(next);
         }
     }
 
     fn finish(mut self) -> Promised {
         let margin = self.margin();
-        for (claim, promise) in self.grants.claims().zip(&self.promises) {
-            let (Some(mut window), Some(granted)) = (promise.window, claim.1.granted) else { continue };
+        for ((_, claim), promise) in self.grants.claims().zip(&self.promises) {
+            let (Some(window), Some(granted)) = (promise.window, claim.granted) else { continue };
+            let window = &mut self.windows[window];
             if !promise.leased {
                 let gone = promise.ended.min(granted.died);
                 window.end_by(gone.max(promise.bereft));
             }
             window.end_by(self.history.over());
-            self.windows.push(window);
         }
-        self.windows.retain(Stretch::is_some);
-        self.windows.sort_unstable_by_key(|window| (window.claim, window.from));
-        Promised { windows: self.windows, margin }
+        let last = self.promises.iter().map(|promise| promise.window).collect();
+        Promised { windows: self.windows, last, anew: self.anew, margin }
     }
 
     fn margin(&self) -> Option<i64> {
         let over = self.history.over();
-        let of_claim = |(claim, promise): (&Claim<'_>, &Promise)| {
+        let of_claim = |(claim, promise): (&Claim, &Promise)| {
             let lost = promise.bereft.min(over);
             let is_measured = claim.is_grant() && promise.leased && promise.due.min(lost) <= promise.released;
             // If neither end came to pass, nothing is known.

@@ -81,7 +81,10 @@ fn a_service_asks_another_and_hears_what_it_pushes() {
     // There and back, and there and back again.
     let expected = [(50, "open"), (100, "watches"), (100, "33"), (100, "has put"), (1_031, "1"), (2_031, "2")];
     let near = |(at, word): &(u64, String), (when, what): &(u64, &str)| at.abs_diff(*when) <= 3 && word == what;
-    assert!(said.len() == expected.len() && said.iter().zip(&expected).all(|(one, other)| near(one, other)), "{said:?}");
+    assert!(
+        said.len() == expected.len() && said.iter().zip(&expected).all(|(one, other)| near(one, other)),
+        "{said:?}"
+    );
 }
 
 #[test]

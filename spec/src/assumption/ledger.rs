@@ -41,7 +41,7 @@ fn resource_was_reached(case: &Case<'_>) -> bool {
     let is_operation = |note: &Note| {
         matches!(note, Note::Read { .. } | Note::Wrote { .. } | Note::Marked { .. } | Note::Refused { .. })
     };
-    case.history.entries.iter().any(|entry| is_operation(&entry.note))
+    case.grants.mentions.acting.iter().any(|mention| is_operation(&case.history.entries[mention.entry].note))
 }
 
 /// The earlier of two instants, if there is any.

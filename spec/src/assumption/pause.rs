@@ -25,10 +25,10 @@ pub(super) fn first_beyond_validity(case: &Case<'_>) -> Option<SimTime> {
     }
     let mut holds: Vec<_> = case.grants.claims().map(|(_, claim)| Hold::of(case.history, claim)).collect();
     let mut first = None;
-    for (i, entry) in case.history.entries.iter().enumerate() {
-        let Some(claim) = case.grants.subject(i) else { continue };
-        if let Some(hold) = &mut holds[claim.index()]
-            && hold.since < i
+    for mention in &case.grants.mentions.holding {
+        let entry = &case.history.entries[mention.entry];
+        if let Some(hold) = &mut holds[mention.claim.index()]
+            && hold.since < mention.entry
         {
             first = earlier(first, hold.take(entry.at, &entry.note));
         }
@@ -54,7 +54,7 @@ struct Hold<'h> {
 }
 
 impl<'h> Hold<'h> {
-    fn of(history: &'h History, claim: &Claim<'_>) -> Option<Self> {
+    fn of(history: &'h History, claim: &Claim) -> Option<Self> {
         let granted = claim.granted?;
         let (client, since, died) = (claim.attempt.client(), granted.entry, granted.died);
         let none = SimTime::NEVER;

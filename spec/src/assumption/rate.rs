@@ -8,14 +8,13 @@
 //! clock is the one on which it counts its lease: while that stands still, as the monotonic one in machine
 //! sleep, it is outrun by any that runs. The server's is whichever runs: it stands still only with the whole virtual machine.
 
-use std::collections::BTreeMap;
-
 use host::{Clock, NodeId, Ppm, SimTime};
 
 use super::ledger::earlier;
 use crate::grants::ClaimId;
 use crate::history::{Activity, Note, Segment, Ticking};
 use crate::judge::Case;
+use crate::mentions::Mention;
 
 /// The first instant of a live lease at which a server's clock outran its holder's.
 pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
@@ -65,15 +64,16 @@ struct Counted {
 
 fn counted(case: &Case<'_>) -> Vec<Counted> {
     let mut all: Vec<Counted> = Vec::new();
-    let mut latest = BTreeMap::new();
-    for (i, entry) in case.history.entries.iter().enumerate() {
-        let Note::Owner { authority, key, .. } = entry.note else { continue };
-        if let Some(last) = latest.remove(&(authority, key)) {
-            let last: &mut Counted = &mut all[last];
-            last.to = entry.at;
+    let mut latest: Vec<Option<usize>> = vec![None; case.grants.mentions.keys.len()];
+    for said in &case.grants.mentions.owning {
+        let entry = &case.history.entries[said.entry];
+        let Note::Owner { authority, .. } = entry.note else { continue };
+        let latest = &mut latest[said.key.index()];
+        if let Some(last) = *latest {
+            all[last].to = entry.at;
         }
-        if let Some(claim) = case.grants.subject(i) {
-            latest.insert((authority, key), all.len());
+        *latest = said.claim.map(|_| all.len());
+        if let Some(claim) = said.claim {
             let (from, to, died) = (entry.at, SimTime::NEVER, SimTime::NEVER);
             all.push(Counted { server: authority, claim, from, to, died });
         }
@@ -89,12 +89,12 @@ fn counted(case: &Case<'_>) -> Vec<Counted> {
 /// When a claim's promise was over, if it had a lease: from the start, or by a renewal of what had none.
 fn end_of_lease(case: &Case<'_>, claim: ClaimId) -> Option<SimTime> {
     let is_leased = case.grants[claim].granted?.until.is_some() || is_renewed(case, claim);
-    case.windows_of(claim).last().filter(|_| is_leased).map(|window| window.to)
+    case.promised.of_claim(claim).next().filter(|_| is_leased).map(|window| window.to)
 }
 
 fn is_renewed(case: &Case<'_>, claim: ClaimId) -> bool {
-    let mut entries = case.history.entries.iter().enumerate();
-    entries.any(|(i, entry)| matches!(entry.note, Note::Renewed { .. }) && case.grants.subject(i) == Some(claim))
+    let is_renewal = |mention: &Mention| matches!(case.history.entries[mention.entry].note, Note::Renewed { .. });
+    case.grants.mentions.holding.iter().any(|mention| mention.claim == claim && is_renewal(mention))
 }
 
 /// When, from `from` to `to`, the one first outruns the other.

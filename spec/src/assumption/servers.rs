@@ -59,7 +59,7 @@ fn steps_of(case: &Case<'_>, node: NodeId) -> impl Iterator<Item = SimTime> {
 /// ended the promise.
 fn first_of_a_holder(case: &Case<'_>) -> Option<SimTime> {
     let of = |window: &Stretch| case.grants[window.claim].attempt.client();
-    let counted = case.windows().iter().filter(|window| case.lease_clock(of(window)) == Clock::Wall);
+    let counted = case.promised.windows().filter(|window| case.lease_clock(of(window)) == Clock::Wall);
     let steps = |window: &Stretch| steps_of(case, of(window)).find(|at| window.from <= *at && *at <= window.to);
     counted.filter_map(steps).min()
 }

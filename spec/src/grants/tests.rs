@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::{Story, ms};
 
 /// The claim of that attempt.
-fn find<'g>(grants: &'g Grants<'_>, attempt: AttemptId) -> &'g Claim<'g> {
+fn find(grants: &Grants, attempt: AttemptId) -> &Claim {
     grants.claims().find(|(_, claim)| claim.attempt == attempt).expect("the attempt has asked").1
 }
 

@@ -22,7 +22,7 @@
 use host::{AttemptId, MonoTime, SimTime};
 
 use crate::grants::ClaimId;
-use crate::history::{Entry, Note, OpId};
+use crate::history::{Note, OpId};
 use crate::judge::Case;
 use crate::overlap;
 use crate::property::{Check, Facts};
@@ -39,8 +39,8 @@ pub(super) const FACTS: Facts = Facts {
 /// Broken at the first instant at which two clients believe. In the right is the one whose promised
 /// window is open then; the older one if both are, or neither.
 fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
-    let mut beliefs = beliefs(case, case.history.over());
-    let overlap = overlap::sweep(&mut beliefs, |belief| case.grants[belief.claim].attempt.client())?;
+    let beliefs = beliefs(case, case.history.over());
+    let overlap = overlap::sweep(&beliefs, case.grants.locks(), |belief| case.grants[belief.claim].attempt.client())?;
     measures.belief_overlap = overlap.longest;
     let [older, newer] = overlap.pair;
     let promised = |belief: Stretch| case.is_promised(belief.claim, overlap.at);
@@ -53,18 +53,26 @@ fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     })
 }
 
-/// Every belief of every client, in no order. What lasts to the end of the run ends at `end`.
+/// Every belief of every client, in the order in which they began. What lasts to the end of the run ends at `end`.
 pub(crate) fn beliefs(case: &Case<'_>, end: SimTime) -> Vec<Stretch> {
     let mut beliefs = Vec::with_capacity(2 * case.grants.given());
-    let mut minds: Vec<_> = case.grants.claims().map(|(claim, _)| Mind::of(case, claim)).collect();
-    for (i, entry) in case.history.entries.iter().enumerate() {
-        if let Some((claim, event)) = event(case, i, entry)
-            && let Some(mind) = &mut minds[claim.index()]
-        {
-            beliefs.extend(mind.take(i, entry.at, event));
+    // By claim, once it is granted.
+    let mut minds: Vec<Option<Mind>> = Vec::new();
+    minds.resize_with(case.grants.len(), || None);
+    for mention in &case.grants.mentions.holding {
+        let mind = &mut minds[mention.claim.index()];
+        if case.grants.begins(mention) {
+            *mind = Mind::of(case, mention.claim, &mut beliefs);
+        } else if let Some(mind) = mind {
+            let entry = &case.history.entries[mention.entry];
+            if let Some(event) = event(case, &entry.note) {
+                mind.take(&mut beliefs, mention.entry, entry.at, event);
+            }
         }
     }
-    beliefs.extend(minds.into_iter().flatten().map(|mind| mind.finish(case, end)));
+    for mind in minds.into_iter().flatten() {
+        mind.finish(case, &mut beliefs, end);
+    }
     beliefs
 }
 
@@ -78,18 +86,15 @@ enum Event {
     Ended,
 }
 
-fn event(case: &Case<'_>, i: usize, entry: &Entry) -> Option<(ClaimId, Event)> {
-    let event = match entry.note {
-        Note::Renewed { attempt, until } => Event::Renewed(deadline(case, attempt, Some(until))),
-        Note::ToldOfLoss { .. } => Event::Lost,
-        Note::Checked { op, .. } => Event::Checked(op),
-        Note::Left { op, .. } => Event::Left(op),
-        Note::Ended { .. } => Event::Ended,
-        _ => return None,
-    };
-    let claim = case.grants.subject(i)?;
-    let is_later = case.grants[claim].granted.is_some_and(|granted| granted.entry < i);
-    is_later.then_some((claim, event))
+fn event(case: &Case<'_>, note: &Note) -> Option<Event> {
+    match *note {
+        Note::Renewed { attempt, until } => Some(Event::Renewed(deadline(case, attempt, Some(until)))),
+        Note::ToldOfLoss { .. } => Some(Event::Lost),
+        Note::Checked { op, .. } => Some(Event::Checked(op)),
+        Note::Left { op, .. } => Some(Event::Left(op)),
+        Note::Ended { .. } => Some(Event::Ended),
+        _ => None,
+    }
 }
 
 /// When a client that looks at its clock as its policy says takes a lease to be over.
@@ -106,7 +111,8 @@ fn deadline(case: &Case<'_>, attempt: AttemptId, until: Option<MonoTime>) -> Sim
 
 /// What a client makes of one claim, so far.
 struct Mind {
-    belief: Stretch,
+    /// Place of its last belief.
+    belief: usize,
     /// Operations that were checked and have not left: while there are any, the belief has no end.
     decided: Vec<OpId>,
     /// Renewals no longer revive it.
@@ -115,69 +121,73 @@ struct Mind {
 }
 
 impl Mind {
-    /// `None`: a claim without a grant, or of a node that is no client, is not believed in.
-    fn of(case: &Case<'_>, claim: ClaimId) -> Option<Self> {
+    /// What it is when the claim is granted. `None`: a claim of a node that is no client is not believed in.
+    fn of(case: &Case<'_>, claim: ClaimId, beliefs: &mut Vec<Stretch>) -> Option<Self> {
         let of = &case.grants[claim];
         let granted = of.granted.filter(|_| case.rules.policies.contains_key(&of.attempt.client()))?;
         let to = deadline(case, of.attempt, granted.until);
-        let belief = Stretch { lock: of.lock, from: granted.at, to, claim, entry: granted.entry };
-        Some(Self { belief, decided: Vec::new(), lost: false, ended: false })
+        beliefs.push(Stretch { lock: of.lock, from: granted.at, to, claim, entry: granted.entry });
+        Some(Self { belief: beliefs.len() - 1, decided: Vec::new(), lost: false, ended: false })
     }
 
-    /// Takes in what happened; gives back a belief that was over before a new one began.
-    fn take(&mut self, i: usize, at: SimTime, event: Event) -> Option<Stretch> {
+    /// Takes in what happened.
+    fn take(&mut self, beliefs: &mut Vec<Stretch>, i: usize, at: SimTime, event: Event) {
         if self.ended {
-            return None;
+            return;
         }
+        let belief = &mut beliefs[self.belief];
         match event {
             Event::Renewed(_) if self.lost => {}
-            Event::Renewed(to) => return self.extend(at, to, i),
+            Event::Renewed(to) => self.extend(beliefs, at, to, i),
             Event::Lost => {
                 self.lost = true;
-                self.belief.end_by(at);
+                belief.end_by(at);
             }
             Event::Checked(op) => {
-                let lapsed = self.extend(at, self.belief.to, i);
+                let to = belief.to;
+                self.extend(beliefs, at, to, i);
                 if !self.decided.contains(&op) {
                     self.decided.push(op);
                 }
-                return lapsed;
             }
             Event::Left(op) => {
                 if let Some(place) = self.decided.iter().position(|decided| *decided == op) {
                     self.decided.swap_remove(place);
-                    self.belief.to = self.belief.to.max(at);
+                    belief.to = belief.to.max(at);
                 }
             }
             Event::Ended => {
                 self.ended = true;
-                self.close(at);
+                self.close(belief, at);
             }
         }
-        None
     }
 
     /// Extends the belief, or begins another if it was over. With something decided it is not over.
-    fn extend(&mut self, at: SimTime, to: SimTime, i: usize) -> Option<Stretch> {
+    fn extend(&mut self, beliefs: &mut Vec<Stretch>, at: SimTime, to: SimTime, i: usize) {
+        let belief = &mut beliefs[self.belief];
         if !self.decided.is_empty() {
-            self.belief.to = self.belief.to.max(at);
+            belief.to = belief.to.max(at);
         }
-        self.belief.renew(at, to, i)
+        if let Some(next) = belief.renew(at, to, i) {
+            self.belief = beliefs.len();
+            beliefs.push(next);
+        }
     }
 
     /// Nothing is believed from here on; what was decided and has not left was believed in until now.
-    fn close(&mut self, at: SimTime) {
+    fn close(&mut self, belief: &mut Stretch, at: SimTime) {
         if !self.decided.is_empty() {
             self.decided.clear();
-            self.belief.to = SimTime::NEVER;
+            belief.to = SimTime::NEVER;
         }
-        self.belief.end_by(at);
+        belief.end_by(at);
     }
 
-    fn finish(mut self, case: &Case<'_>, end: SimTime) -> Stretch {
-        let died = case.grants[self.belief.claim].granted.map_or(SimTime::NEVER, |granted| granted.died);
-        self.close(end.min(died));
-        self.belief
+    fn finish(mut self, case: &Case<'_>, beliefs: &mut [Stretch], end: SimTime) {
+        let belief = &mut beliefs[self.belief];
+        let died = case.grants[belief.claim].granted.map_or(SimTime::NEVER, |granted| granted.died);
+        self.close(belief, end.min(died));
     }
 }
 

@@ -35,12 +35,13 @@ fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut newest = case.grants.newest();
     let mut highest: Vec<Option<Applied>> = vec![None; case.grants.locks()];
     let mut broken = None;
-    for (i, entry) in case.history.entries.iter().enumerate() {
+    for mention in &case.grants.mentions.acting {
+        let (i, entry) = (mention.entry, &case.history.entries[mention.entry]);
         let (Note::Read { .. } | Note::Wrote { .. } | Note::Marked { .. } | Note::Effected { .. }) = entry.note else {
             continue;
         };
         measures.effects += 1;
-        let Some(claim) = case.grants.subject(i) else { continue };
+        let Some(claim) = mention.claim else { continue };
         let (rank, lock) = (case.grants[claim].rank, case.grants[claim].lock);
         if rank < newest.before(i, lock) {
             measures.after_newer_grant += 1;

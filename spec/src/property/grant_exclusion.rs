@@ -22,8 +22,7 @@ pub(super) const FACTS: Facts = Facts {
 
 /// Broken at the first instant at which two windows are open. The older one was in the right.
 fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
-    let mut windows = case.windows().to_vec();
-    let overlap = overlap::sweep(&mut windows, |window| window.claim)?;
+    let overlap = overlap::sweep(case.promised.windows(), case.grants.locks(), |window| window.claim)?;
     measures.grant_overlap = overlap.longest;
     Some(Evidence {
         at: overlap.at,

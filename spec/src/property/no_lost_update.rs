@@ -21,7 +21,8 @@ pub(super) const FACTS: Facts = Facts {
 /// the writer of what was replaced.
 fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut broken = None;
-    for (i, entry) in case.history.entries.iter().enumerate() {
+    for mention in &case.grants.mentions.acting {
+        let (i, entry) = (mention.entry, &case.history.entries[mention.entry]);
         let Note::Wrote { attempt, object, based_on: Some(based_on), replaced, .. } = &entry.note else { continue };
         if based_on == replaced {
             continue;

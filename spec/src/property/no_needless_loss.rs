@@ -50,9 +50,10 @@ fn check(case: &Case<'_>) -> Finding {
 fn is_needless(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
     let (claim, at) = (tenure.claim, tenure.to);
     let node = &case.history.nodes[case.grants[claim].attempt.client().index()];
-    case.lives()[claim.index()].is_inside(at)
+    // Whether it was in its section comes last: it takes a look at what became of every claim, which few runs need.
+    (case.is_promised(claim, at) || taking.blow == Blow::Said(Cause::Expiry) && is_neglected(case, claim, at))
         && node.doing(at) != Activity::Paused
-        && (case.is_promised(claim, at) || taking.blow == Blow::Said(Cause::Expiry) && is_neglected(case, claim, at))
+        && case.lives()[claim.index()].is_inside(at)
 }
 
 /// Whether the lock renews itself, and could have tried once more before that instant.

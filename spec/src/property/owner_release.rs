@@ -62,9 +62,10 @@ fn by_others(case: &Case<'_>, taking: &Taking) -> Option<(usize, ClaimId)> {
 
 /// The notes of leases that another client extended, and whose they were.
 fn extended<'c>(case: &'c Case<'_>) -> impl Iterator<Item = (usize, ClaimId)> + 'c {
-    case.history.entries.iter().enumerate().filter_map(|(i, entry)| {
+    case.grants.mentions.owning.iter().filter_map(|said| {
+        let (i, entry) = (said.entry, &case.history.entries[said.entry]);
         let Note::Extended { attempt, by, .. } = entry.note else { return None };
-        let owner = case.grants.subject(i)?;
+        let owner = said.claim?;
         let is_foreign = by.is_none_or(|by| by.client() != attempt.client());
         (is_foreign && entry.at < case.lives()[owner.index()].over).then_some((i, owner))
     })

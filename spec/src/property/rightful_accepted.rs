@@ -26,10 +26,11 @@ pub(super) const FACTS: Facts = Facts {
 fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut newest = case.grants.newest();
     let mut broken = None;
-    for (i, entry) in case.history.entries.iter().enumerate() {
+    for mention in &case.grants.mentions.acting {
+        let (i, entry) = (mention.entry, &case.history.entries[mention.entry]);
         let Note::Refused { .. } = entry.note else { continue };
         measures.refused += 1;
-        let Some(id) = case.grants.subject(i) else { continue };
+        let Some(id) = mention.claim else { continue };
         let claim = &case.grants[id];
         let Some(granted) = claim.granted else { continue };
         let is_newest = claim.is_grant() && newest.before(i, claim.lock) == claim.rank;

@@ -21,7 +21,8 @@ pub(super) const FACTS: Facts =
 /// Broken at the first effect that had been done before. Who did it first was in the right.
 fn check(case: &Case<'_>) -> Finding {
     let mut done = BTreeMap::new();
-    for (i, entry) in case.history.entries.iter().enumerate() {
+    for mention in &case.grants.mentions.acting {
+        let (i, entry) = (mention.entry, &case.history.entries[mention.entry]);
         let Note::Effected { attempt, effect, .. } = entry.note else { continue };
         if let Some((first, by)) = done.insert(effect, (i, attempt)) {
             let attempts = [by, attempt].into_iter().flatten().collect();

@@ -8,7 +8,7 @@
 //! Source: Kleppmann, "How to do distributed locking", 2016: a number that increases every time a client
 //! acquires the lock.
 
-use crate::grants::{ClaimId, LockId};
+use crate::grants::{Claim, ClaimId, LockId};
 use crate::history::Token;
 use crate::judge::{Case, Finding};
 use crate::property::{Check, Facts};
@@ -54,21 +54,16 @@ impl Ticket {
     }
 }
 
-/// All tokens, by claim.
+/// All tokens, in the order in which clients were granted them.
 fn tickets(case: &Case<'_>) -> Vec<Ticket> {
-    let mut tickets = Vec::new();
-    let mut add = |claim: ClaimId, token| {
-        let windows = case.windows_of(claim);
-        if let (Some(first), Some(last)) = (windows.first(), windows.last()) {
-            tickets.push(Ticket { token, window: Stretch { to: last.to, ..*first } });
-        }
+    let ticket = |(id, claim): (ClaimId, &Claim)| {
+        let token = claim.granted?.token?;
+        let mut windows = case.promised.of_claim(id);
+        let last = windows.next()?;
+        let first = windows.last().unwrap_or(last);
+        Some(Ticket { token, window: Stretch { to: last.to, ..*first } })
     };
-    for (id, claim) in case.grants.claims() {
-        if let Some(token) = claim.granted.and_then(|granted| granted.token) {
-            add(id, token);
-        }
-    }
-    tickets
+    case.grants.taken().filter_map(ticket).collect()
 }
 
 /// The first two that have the same token.
