@@ -19,7 +19,7 @@ pub use server::{Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
 
 use host::{Clock, Duration, Name, Operation, Point, Ppm, nanos};
-use spec::{Assumption, Property};
+use spec::{Assumption, Level};
 
 use switch::Switch;
 
@@ -155,25 +155,14 @@ impl Lock {
         }
     }
 
-    /// What one of its promises rests on.
+    /// What its promises on a level rest on.
     #[must_use]
-    pub const fn needs(&self, property: Property) -> &'static [Assumption] {
+    pub const fn needs(&self, level: Level) -> &'static [Assumption] {
         match self {
             // They rest on the same: what one of them does worse than the published lock is its own fault.
-            Self::Redis(_) | Self::Redisson(_) => redis_needs(property),
+            Self::Redis(_) | Self::Redisson(_) => redis_needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
-        }
-    }
-
-    /// What it rests on at a resource whose fence sees all that the lock protects.
-    #[must_use]
-    pub const fn needs_behind_fence(&self, property: Property) -> &'static [Assumption] {
-        match (self, property) {
-            // On nothing, as long as the tokens rise from grant to grant: clocks and pauses cannot change
-            // that, as is said of `RightfulAccepted` below.
-            (Self::Redis(_) | Self::Redisson(_), Property::EffectOrder | Property::NoLostUpdate) => &[],
-            _ => self.needs(property),
         }
     }
 
@@ -211,43 +200,37 @@ impl Lock {
     }
 }
 
-const fn redis_needs(property: Property) -> &'static [Assumption] {
+/// What a lock rests on whose grants are keys on one server that has no disk: nothing hangs on what a disk
+/// keeps.
+const fn redis_needs(level: Level) -> &'static [Assumption] {
     use Assumption::{DelayedRestart, NoStep, PauseWithinValidity, RateWithinDrift, ResourceChecksTokens};
-    match property {
-        // The key must outlive the promise: the server's clock may not gain on the holder's, by rate or
-        // by a step, and a server that has forgotten the key may not answer before the promise is over.
-        // (This server has no disk: nothing hangs on what a disk keeps.)
-        Property::GrantExclusion => &[RateWithinDrift, NoStep, DelayedRestart],
-        // And a holder must be awake to see its promise end.
-        Property::BeliefExclusion => &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity],
-        // And an operation that was sent in time may arrive late: only the resource can tell.
-        Property::EffectOrder | Property::NoLostUpdate => {
-            &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity, ResourceChecksTokens]
-        }
-        // On nothing. A resource refuses a rightful holder if it has seen a higher token, that is if
-        // tokens do not rise from grant to grant. The script draws the token in the step that takes the
-        // key, on one server: whatever the clocks, pauses and messages do, the grant that is newest has
-        // the highest token. Only a server that forgets its counter breaks this, and that the lock keeps
-        // it in memory is the lock's own fault: a restart that is delayed past every TTL saves the keys
-        // from being granted twice, and does nothing for the counter.
-        Property::RightfulAccepted => &[],
+    match level {
+        // On nothing. The owner value is compared in the step that deletes or extends, and is nobody else's;
+        // neither a circle of waits nor the order of those that wait is anybody's but the lock's.
+        Level::Conduct => &[],
+        // On nothing. The script draws the token in the step that takes the key, on one server: whatever the
+        // clocks, pauses and messages do, the grant that is newest has the highest token. Only a server that
+        // forgets its counter breaks this, and that the lock keeps it in memory is the lock's own fault: a
+        // restart that is delayed past every TTL saves the keys from being granted twice, and does nothing
+        // for the counter.
+        Level::Fence => &[],
         // The token is drawn with the grant, so that tokens are in the order of grants. What could turn them
         // round is a grant whose news is late, and whose key was gone before the promise: then a later grant
         // can be over when the earlier one's promise begins. (A counter that is forgotten is the lock's own
         // fault, as above.)
-        Property::TokenOrder => &[RateWithinDrift, NoStep],
-        // On nothing: the owner value is compared in the step that deletes or extends, and is nobody else's.
-        Property::OwnerRelease => &[],
-        // A holder that looks at its clock knows by itself when its time is over, if the key outlives the
-        // promise; and nobody may take it away before. A pause is no excuse, since only running time counts.
-        Property::HolderInformed | Property::NoNeedlessLoss => &[RateWithinDrift, NoStep, DelayedRestart],
+        Level::Token => &[RateWithinDrift, NoStep],
+        // The key must outlive the promise: the server's clock may not gain on the holder's, by rate or
+        // by a step, and a server that has forgotten the key may not answer before the promise is over.
+        // A holder that looks at its clock knows by itself when that is, and nobody may take the key away
+        // before. A pause is no excuse, since only running time counts.
+        Level::Grant | Level::Tenure => &[RateWithinDrift, NoStep, DelayedRestart],
+        // And a holder must be awake to see its promise end.
+        Level::Belief => &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity],
+        // And an operation that was sent in time may arrive late: only the resource can tell.
+        Level::Effect => &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity, ResourceChecksTokens],
         // Whoever dies, the lease ends what is left behind, on the server's clock: one that is set back makes
         // it last.
-        Property::NoLeak | Property::Progress => &[NoStep],
-        // On nothing: neither a cycle of waits nor the order of those that wait is anybody's but the lock's.
-        Property::NoDeadlock | Property::Fairness => &[],
-        // As the effects at the resource, and no check can help: what a mail server takes it does not compare.
-        Property::SingleEffect => &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity],
+        Level::Return => &[NoStep],
     }
 }
 
@@ -271,25 +254,18 @@ mod tests {
     }
 
     #[test]
-    fn every_property_rests_on_at_least_what_those_below_it_rest_on() {
-        let ladder = [Property::GrantExclusion, Property::BeliefExclusion, Property::EffectOrder];
+    fn every_level_rests_on_at_least_what_those_below_it_rest_on() {
+        let ladder = [Level::Conduct, Level::Return, Level::Token, Level::Grant, Level::Belief, Level::Effect];
         for pair in ladder.windows(2) {
             let (lower, upper) = (redis().needs(pair[0]), redis().needs(pair[1]));
             assert!(lower.iter().all(|assumption| upper.contains(assumption)), "{pair:?}");
             assert!(lower.len() < upper.len(), "{pair:?}");
         }
-        assert_eq!(redis().needs(Property::NoLostUpdate), redis().needs(Property::EffectOrder));
-        assert_eq!(redis().needs(Property::RightfulAccepted), []);
+        assert_eq!(redis().needs(Level::Fence), [], "tokens of one server are in the order of its grants");
     }
 
     #[test]
-    fn a_fence_makes_the_effects_rest_on_tokens_alone_and_nothing_else() {
-        for property in Property::ALL {
-            let behind = redis().needs_behind_fence(property);
-            match property {
-                Property::EffectOrder | Property::NoLostUpdate => assert_eq!(behind, []),
-                _ => assert_eq!(behind, redis().needs(property)),
-            }
-        }
+    fn who_promises_nothing_rests_on_nothing() {
+        assert!(Level::ALL.iter().all(|level| Lock::None.needs(*level).is_empty()));
     }
 }

@@ -2,9 +2,8 @@
 
 use host::{Duration, Ppm};
 use models::guard::Guard;
-use models::lock::Lock;
 use models::script::Step;
-use spec::{Assumption, Property, Rules};
+use spec::{Assumption, Level, Property, Rules};
 
 use crate::cell::{Cell, Client};
 use crate::contender::Contender;
@@ -33,20 +32,21 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
 
 /// What a property rests on in this cell: for some, the resource's check has a part in it.
 fn needs(cell: &Cell, property: Property, is_own: bool) -> Vec<Assumption> {
-    let of_lock = |property| of_locks(cell, |lock| lock.needs(property));
+    let on = |level| of_locks(cell, level);
     match (property, cell.resource.guard) {
-        (_, _) if is_own => of_lock(property),
-        (Property::EffectOrder, _) if keeps_order(cell) => of_locks(cell, |lock| lock.needs_behind_fence(property)),
-        (Property::NoLostUpdate, _) if keeps_updates(cell) => of_locks(cell, |lock| lock.needs_behind_fence(property)),
+        (_, _) if is_own => on(property.level()),
+        // A sound check lets the effects rest on the tokens alone: clocks and pauses cannot turn those round.
+        (Property::EffectOrder, _) if keeps_order(cell) => on(Level::Fence),
+        (Property::NoLostUpdate, _) if keeps_updates(cell) => on(Level::Fence),
         // It refuses what no token can help: it does not do what the lock is promised of a check.
         (Property::RightfulAccepted, Guard::FenceLe) => {
-            of_lock(property).into_iter().chain([Assumption::ResourceChecksTokens]).collect()
+            on(property.level()).into_iter().chain([Assumption::ResourceChecksTokens]).collect()
         }
         // Whoever acts out of turn takes the mark, or the version, from under the rightful holder.
-        (Property::RightfulAccepted, Guard::Unique | Guard::Version) => of_lock(Property::EffectOrder),
+        (Property::RightfulAccepted, Guard::Unique | Guard::Version) => on(Level::Effect),
         // Numbers that are drawn after the grant need not be in the order of grants.
-        (Property::RightfulAccepted, _) if draws_tickets(cell) => of_lock(Property::EffectOrder),
-        _ => of_lock(property),
+        (Property::RightfulAccepted, _) if draws_tickets(cell) => on(Level::Effect),
+        _ => on(property.level()),
     }
 }
 
@@ -61,9 +61,9 @@ fn checks_tokens(cell: &Cell) -> bool {
 }
 
 /// What any client's lock rests on: a promise among clients is kept by all of them.
-fn of_locks(cell: &Cell, needs: impl Fn(&Lock) -> &'static [Assumption]) -> Vec<Assumption> {
+fn of_locks(cell: &Cell, level: Level) -> Vec<Assumption> {
     let mut all = Vec::new();
-    for need in cell.clients.iter().flat_map(|client| needs(&client.lock)) {
+    for need in cell.clients.iter().flat_map(|client| client.lock.needs(level)) {
         if !all.contains(need) {
             all.push(*need);
         }

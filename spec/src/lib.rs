@@ -9,6 +9,7 @@
 //! | [`history`] | what can be said of a run |
 //! | [`rules`] | what it is judged by |
 //! | [`property`] | what may be promised; below it, one file per property |
+//! | [`level`] | on which level each property speaks |
 //! | [`assumption`] | what a lock had been promised; below it, the ledger of a run |
 //! | [`verdict`] | what a judge may say |
 //! | [`waits`] | how long clients waited |
@@ -19,6 +20,7 @@ mod claims;
 mod grants;
 pub mod history;
 pub mod judge;
+pub mod level;
 mod lives;
 mod mentions;
 mod overlap;
@@ -38,6 +40,7 @@ pub use history::{
     Segment, Ticking, Token, Version,
 };
 pub use judge::judge;
+pub use level::Level;
 pub use property::Property;
 pub use rules::{Bounds, Policy, Rules};
 pub use verdict::{Evidence, Judgement, Measures, Verdict};

@@ -6,6 +6,7 @@ use std::fmt;
 use host::Duration;
 
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::rules::Bounds;
 use crate::verdict::{Evidence, Measures};
 
@@ -110,6 +111,7 @@ pub(crate) struct Facts {
     name: &'static str,
     /// What follows "it says that".
     statement: &'static str,
+    level: Level,
     check: Check,
 }
 
@@ -136,6 +138,12 @@ impl Property {
     #[must_use]
     pub const fn statement(self) -> &'static str {
         self.facts().statement
+    }
+
+    /// On which level it speaks.
+    #[must_use]
+    pub const fn level(self) -> Level {
+        self.facts().level
     }
 
     /// The bound that it needs, by its name below `bounds`.

@@ -24,6 +24,7 @@ use host::{AttemptId, MonoTime, SimTime};
 use crate::grants::ClaimId;
 use crate::history::{Note, OpId};
 use crate::judge::Case;
+use crate::level::Level;
 use crate::overlap;
 use crate::property::{Check, Facts};
 use crate::rules::Policy;
@@ -33,6 +34,7 @@ use crate::windows::Stretch;
 pub(super) const FACTS: Facts = Facts {
     name: "belief-exclusion",
     statement: "no two clients may take the lock to be theirs at the same time",
+    level: Level::Belief,
     check: Check::Counts(check),
 };
 

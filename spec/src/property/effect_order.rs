@@ -20,12 +20,14 @@
 use crate::grants::{ClaimId, Rank};
 use crate::history::Note;
 use crate::judge::Case;
+use crate::level::Level;
 use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
 
 pub(super) const FACTS: Facts = Facts {
     name: "effect-order",
     statement: "nothing of an older grant may be applied after something of a newer one",
+    level: Level::Effect,
     check: Check::Counts(check),
 };
 

@@ -9,6 +9,7 @@
 
 use crate::grants::ClaimId;
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::property::{Check, Facts};
 use crate::queue::Wait;
 use crate::verdict::Evidence;
@@ -16,6 +17,7 @@ use crate::verdict::Evidence;
 pub(super) const FACTS: Facts = Facts {
     name: "fairness",
     statement: "nobody who waits may be overtaken more often than the bound",
+    level: Level::Conduct,
     check: Check::AtMost { key: "overtakes", bound: |bounds| bounds.overtakes, check },
 };
 

@@ -10,6 +10,7 @@
 //! last, the service has granted twice. An attempt does not overlap itself.
 
 use crate::judge::Case;
+use crate::level::Level;
 use crate::overlap;
 use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
@@ -17,6 +18,7 @@ use crate::verdict::{Evidence, Measures};
 pub(super) const FACTS: Facts = Facts {
     name: "grant-exclusion",
     statement: "no two grants may be promised for the same time",
+    level: Level::Grant,
     check: Check::Counts(check),
 };
 

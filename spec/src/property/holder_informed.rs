@@ -14,6 +14,7 @@ use host::{Duration, SimTime};
 use crate::grants::ClaimId;
 use crate::history::Activity;
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::owners::Tenure;
 use crate::property::belief_exclusion::beliefs;
 use crate::property::{Check, Facts};
@@ -23,6 +24,7 @@ use crate::windows::Stretch;
 pub(super) const FACTS: Facts = Facts {
     name: "holder-informed",
     statement: "who has lost the lock may not go on for longer than the bound without knowing",
+    level: Level::Tenure,
     check: Check::Within { key: "inform", bound: |bounds| bounds.inform, check },
 };
 

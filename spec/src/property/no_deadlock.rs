@@ -14,12 +14,14 @@ use host::{NodeId, SimTime};
 
 use crate::grants::{ClaimId, LockId};
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 
 pub(super) const FACTS: Facts = Facts {
     name: "no-deadlock",
     statement: "clients may not wait for each other in a circle",
+    level: Level::Conduct,
     check: Check::Looks(check),
 };
 

@@ -14,6 +14,7 @@ use host::{Duration, NodeId, SimTime};
 use crate::grants::LockId;
 use crate::history::Activity;
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::owners::Tenure;
 use crate::property::{Check, Facts};
 use crate::queue::Wait;
@@ -22,6 +23,7 @@ use crate::verdict::Evidence;
 pub(super) const FACTS: Facts = Facts {
     name: "no-leak",
     statement: "a lock may not stay for ever with an owner that does not use it while somebody waits",
+    level: Level::Return,
     check: Check::Within { key: "leak", bound: |bounds| bounds.leak, check },
 };
 

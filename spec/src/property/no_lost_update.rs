@@ -8,12 +8,14 @@
 
 use crate::history::{History, Note, ObjectName};
 use crate::judge::Case;
+use crate::level::Level;
 use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
 
 pub(super) const FACTS: Facts = Facts {
     name: "no-lost-update",
     statement: "a write may replace only the version that it was based on",
+    level: Level::Effect,
     check: Check::Counts(check),
 };
 

@@ -24,6 +24,7 @@ use host::{Duration, SimTime};
 use crate::grants::ClaimId;
 use crate::history::{Activity, Cause, Note};
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::owners::{Blow, Taking, Tenure};
 use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
@@ -31,6 +32,7 @@ use crate::verdict::Evidence;
 pub(super) const FACTS: Facts = Facts {
     name: "no-needless-loss",
     statement: "a live holder may not lose the lock while it has a right to it",
+    level: Level::Tenure,
     check: Check::Looks(check),
 };
 

@@ -14,6 +14,7 @@
 use crate::grants::ClaimId;
 use crate::history::{Cause, Note};
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::owners::{Blow, Taking};
 use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
@@ -21,6 +22,7 @@ use crate::verdict::Evidence;
 pub(super) const FACTS: Facts = Facts {
     name: "owner-release",
     statement: "nobody else may release, clean up, take over or extend what an attempt owns",
+    level: Level::Conduct,
     check: Check::Looks(check),
 };
 

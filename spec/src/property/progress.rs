@@ -11,6 +11,7 @@ use host::{Duration, SimTime};
 
 use crate::grants::LockId;
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::owners::Tenure;
 use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
@@ -18,6 +19,7 @@ use crate::verdict::Evidence;
 pub(super) const FACTS: Facts = Facts {
     name: "progress",
     statement: "nobody may wait for longer than the bound while nobody is in the lock's section",
+    level: Level::Return,
     check: Check::Within { key: "progress", bound: |bounds| bounds.progress, check },
 };
 

@@ -13,12 +13,14 @@
 
 use crate::history::Note;
 use crate::judge::Case;
+use crate::level::Level;
 use crate::property::{Check, Facts};
 use crate::verdict::{Evidence, Measures};
 
 pub(super) const FACTS: Facts = Facts {
     name: "rightful-accepted",
     statement: "the holder of the newest grant may not be refused while its promise lasts",
+    level: Level::Fence,
     check: Check::Counts(check),
 };
 

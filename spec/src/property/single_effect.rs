@@ -12,11 +12,17 @@ use std::collections::BTreeMap;
 
 use crate::history::Note;
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 
-pub(super) const FACTS: Facts =
-    Facts { name: "single-effect", statement: "a side effect may be done only once", check: Check::Looks(check) };
+pub(super) const FACTS: Facts = Facts {
+    name: "single-effect",
+    statement: "a side effect may be done only once",
+    // Not that of effects: what a mail server takes, nobody compares with anything.
+    level: Level::Belief,
+    check: Check::Looks(check),
+};
 
 /// Broken at the first effect that had been done before. Who did it first was in the right.
 fn check(case: &Case<'_>) -> Finding {

@@ -11,6 +11,7 @@
 use crate::grants::{Claim, ClaimId, LockId};
 use crate::history::Token;
 use crate::judge::{Case, Finding};
+use crate::level::Level;
 use crate::property::{Check, Facts};
 use crate::verdict::Evidence;
 use crate::windows::Stretch;
@@ -18,6 +19,7 @@ use crate::windows::Stretch;
 pub(super) const FACTS: Facts = Facts {
     name: "token-order",
     statement: "who holds the lock later has the higher token",
+    level: Level::Token,
     check: Check::Looks(check),
 };
 
