@@ -1,5 +1,6 @@
 //! Broken locks and broken resources, one for each property: each must be found out, or the property
-//! checks nothing. Beside each stands what was broken, working.
+//! checks nothing. Beside each stands what was broken, working. `mutant_and_twin` names them by property; the
+//! other tests say what else each breaks.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -154,6 +155,44 @@ fn open(op: &Op, seen: Seen) -> Ruling {
 /// The fencepost error: a token must be above the highest seen.
 fn strict(op: &Op, seen: Seen) -> Ruling {
     if op.token > seen.barrier { Ruling::Accept { barrier: op.token } } else { Ruling::Refuse }
+}
+
+/// A world, the lock that is used there, and the check of its resource.
+struct Case(String, Wrong, fn(&Op, Seen) -> Ruling);
+
+impl Case {
+    fn breaks(self, property: Property) -> bool {
+        broken(&self.0, self.1, self.2).iter().any(|(one, _)| *one == property)
+    }
+}
+
+/// What breaks that property, and what stands beside it and does not.
+fn mutant_and_twin(property: Property) -> [Case; 2] {
+    let turns = |fault, check| Case(TURNS.to_owned(), fault, check);
+    let paused = |fault, check| Case(PAUSED.to_owned(), fault, check);
+    let plain = |tables: &str, fault| Case(promises::world(tables), fault, open);
+    let in_plain = |tables: &str, fault| [plain(tables, fault), plain(tables, Wrong::Nothing)];
+    match property {
+        GrantExclusion | BeliefExclusion => [turns(Wrong::TakesNoForYes, fence_rw), turns(Wrong::Nothing, fence_rw)],
+        EffectOrder | NoLostUpdate => [paused(Wrong::Nothing, open), paused(Wrong::Nothing, fence_rw)],
+        RightfulAccepted => [turns(Wrong::Nothing, strict), turns(Wrong::Nothing, fence_rw)],
+        TokenOrder => [turns(Wrong::ShufflesTokens, open), turns(Wrong::Nothing, open)],
+        OwnerRelease => in_plain(promises::LATE, Wrong::DeletesWithoutALook),
+        HolderInformed | NoNeedlessLoss => in_plain(promises::HOLDING, Wrong::PromisesTwice),
+        NoLeak | Progress => in_plain(promises::WAITING, Wrong::KeepsTheKey),
+        NoDeadlock => [["y", "x"], ["x", "y"]].map(|order| plain(&promises::transfer(order), Wrong::Nothing)),
+        Fairness => in_plain(promises::ALTERNATING, Wrong::LosesHeart),
+        SingleEffect => in_plain(promises::CHARGE, Wrong::TakesNoForYes),
+    }
+}
+
+#[test]
+fn every_property_is_broken_by_a_mutant_and_not_by_its_twin() {
+    for property in Property::ALL {
+        let [mutant, twin] = mutant_and_twin(property);
+        assert!(mutant.breaks(property), "no mutant breaks {property}");
+        assert!(!twin.breaks(property), "what is not broken breaks {property}");
+    }
 }
 
 #[test]
