@@ -142,8 +142,11 @@ impl<'c> World<'c> {
         }
     }
 
-    /// The clock on which a node counts leases.
+    /// The clock on which a node counts leases: a lock server those that it gave, a client its own.
     pub(crate) fn lease_clock(&self, node: NodeId) -> Clock {
+        if let Some(kind) = self.nodes.kinds.get(node.index()) {
+            return self.cell.service.lease_clock(*kind);
+        }
         let seat = node.index().checked_sub(self.nodes.kinds.len() + 1).and_then(|client| self.seats.get(client));
         seat.map_or(Clock::Monotonic, |seat| self.contender.lease_clock(seat.lock))
     }

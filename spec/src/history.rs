@@ -372,7 +372,7 @@ pub struct NodeHistory {
     pub clocks: Vec<Segment>,
     /// When its process changed from one activity to another, in order. It is running at first.
     pub activity: Vec<(SimTime, Activity)>,
-    /// For a client: the clock on which it counts its leases.
+    /// The clock on which it counts leases: a client its own, a lock server those that it gave.
     pub lease_clock: Clock,
 }
 

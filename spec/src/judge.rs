@@ -78,9 +78,9 @@ impl<'h> Case<'h> {
         Self { history, rules, grants, promised, lives, owners, waits }
     }
 
-    /// The clock on which that client counts its leases.
-    pub(crate) fn lease_clock(&self, client: NodeId) -> Clock {
-        self.history.nodes[client.index()].lease_clock
+    /// The clock on which that client counts its leases, or that lock server those that it gave.
+    pub(crate) fn lease_clock(&self, node: NodeId) -> Clock {
+        self.history.nodes[node.index()].lease_clock
     }
 
     /// What became of each claim, by claim.

@@ -64,7 +64,7 @@ impl Story {
             name: format!("node-{i}").into(),
             clocks: vec![true_clock()],
             activity: Vec::new(),
-            lease_clock: Clock::Monotonic,
+            lease_clock: if i < servers { Clock::Wall } else { Clock::Monotonic },
         };
         let nodes = (0..servers + CLIENTS + 1).map(node).collect();
         let rules = Rules {

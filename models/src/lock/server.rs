@@ -1,5 +1,7 @@
 //! How a Redis server can be set: `service.redis` of a scenario.
 
+use host::Clock;
+
 use super::service::{ServerGroup, ServerKind};
 use super::switch::{Choice, Switch, choices};
 
@@ -18,6 +20,17 @@ choices! {
             "https://github.com/redis/redis/blob/7.0.15/src/db.c, keyIsExpired";
         Monotonic = "monotonic", "The monotonic clock, which no Redis reads for this",
             "https://github.com/valkey-io/valkey/issues/2651, which asks for it";
+    }
+}
+
+impl TtlClock {
+    /// The machine's clock.
+    #[must_use]
+    pub const fn clock(self) -> Clock {
+        match self {
+            Self::Wall => Clock::Wall,
+            Self::Monotonic => Clock::Monotonic,
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A lock declares its groups as data; which node is what follows from them, in their order.
 
+use host::Clock;
+
 use super::server::RedisServer;
 
 /// What a lock server does: what runs on its machine.
@@ -79,6 +81,14 @@ impl Service {
     pub const fn redis(&self) -> &RedisServer {
         match self {
             Self::Redis(redis) => redis,
+        }
+    }
+
+    /// The clock on which a server of that kind counts the leases that it gave.
+    #[must_use]
+    pub const fn lease_clock(&self, kind: ServerKind) -> Clock {
+        match kind {
+            ServerKind::Redis => self.redis().ttl_clock.clock(),
         }
     }
 }

@@ -5,8 +5,8 @@
 //! the owner, until it names another, or until the promised window is over. (What a holder's clock misses
 //! before that only shortens its promise.) From its death on a server counts nothing, and true time stands
 //! in for its clock: by that it is kept away until the lease is over. The holder's
-//! clock is the one on which it counts its lease: while that stands still, as the monotonic one in machine
-//! sleep, it is outrun by any that runs. The server's is whichever runs: it stands still only with the whole virtual machine.
+//! clock and the server's are those on which each counts the lease: while the holder's stands still, as the
+//! monotonic one in machine sleep, it is outrun by any that runs.
 
 use host::{Clock, NodeId, Ppm, SimTime};
 
@@ -21,36 +21,37 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
     let clocks = |node: &NodeId| case.history.nodes[node.index()].clocks.as_slice();
     let allowance = case.rules.rate_allowance;
     // In most runs no clock is fast enough at any time, and no lease need be looked at.
-    let servers = || case.rules.authorities.iter();
-    let fastest = servers().flat_map(clocks).max_by_key(|clock| server_rate(clock))?;
-    let slowest_of = |holder: &NodeId| {
-        let counts_on = case.lease_clock(*holder);
-        clocks(holder).iter().map(|clock| counts_on.rate_in(clock)).min()
+    let rates = |node: &NodeId| {
+        let counts_on = case.lease_clock(*node);
+        clocks(node).iter().map(move |clock| counts_on.rate_in(clock))
     };
-    let slowest = case.rules.policies.keys().filter_map(slowest_of).min()?;
-    if !outruns(server_rate(fastest), slowest, allowance) {
+    let fastest = case.rules.authorities.iter().flat_map(rates).max()?;
+    let slowest = case.rules.policies.keys().flat_map(rates).min()?;
+    if !outruns(fastest, slowest, allowance) {
         return None;
     }
     let mut first = None;
     for Counted { server, claim, from, to, died } in counted(case) {
         let Some(end) = end_of_lease(case, claim) else { continue };
         let client = case.grants[claim].attempt.client();
-        let own = Own { clocks: clocks(&client), counts_on: case.lease_clock(client) };
-        let outrun = |server, from, to: SimTime| first_outrun(server, &own, allowance, from, to.min(end));
-        first = earlier(first, outrun(clocks(&server), from, to.min(died)));
-        first = earlier(first, outrun(&TRUE_TIME, died, to));
+        let of = |node: NodeId| Counting { clocks: clocks(&node), on: case.lease_clock(node) };
+        let outrun = |server, from, to: SimTime| first_outrun(&server, &of(client), allowance, from, to.min(end));
+        first = earlier(first, outrun(of(server), from, to.min(died)));
+        first = earlier(first, outrun(TRUE_TIME, died, to));
     }
     first
 }
 
-const TRUE_TIME: [Segment; 1] =
-    [Segment { since: SimTime::ZERO, mono: 0, boot: 0, wall: 0, rate: Ppm::ZERO, ticking: Ticking::All }];
-
-/// A holder's clocks.
-struct Own<'h> {
+/// Somebody's clocks, and on which of them leases are counted.
+struct Counting<'h> {
     clocks: &'h [Segment],
-    counts_on: Clock,
+    on: Clock,
 }
+
+const TRUE_TIME: Counting<'_> = Counting {
+    clocks: &[Segment { since: SimTime::ZERO, mono: 0, boot: 0, wall: 0, rate: Ppm::ZERO, ticking: Ticking::All }],
+    on: Clock::Monotonic,
+};
 
 /// How long a lock server took a claim for the owner, and so counted its lease.
 struct Counted {
@@ -98,30 +99,36 @@ fn is_renewed(case: &Case<'_>, claim: ClaimId) -> bool {
 }
 
 /// When, from `from` to `to`, the one first outruns the other.
-fn first_outrun(server: &[Segment], own: &Own<'_>, allowance: Ppm, from: SimTime, to: SimTime) -> Option<SimTime> {
-    let next = |clocks: &[Segment], at| clocks.partition_point(|clock| clock.since <= at);
+fn first_outrun(
+    server: &Counting<'_>,
+    own: &Counting<'_>,
+    allowance: Ppm,
+    from: SimTime,
+    to: SimTime,
+) -> Option<SimTime> {
     let mut at = from;
     while at < to {
-        let (next_server, next_own) = (next(server, at), next(own.clocks, at));
-        let server_rate = server_rate(&server[next_server.checked_sub(1)?]);
-        let own_rate = own.counts_on.rate_in(&own.clocks[next_own.checked_sub(1)?]);
+        let ((server_rate, server_changes), (own_rate, own_changes)) = (server.rate_at(at)?, own.rate_at(at)?);
         if outruns(server_rate, own_rate, allowance) {
             return Some(at);
         }
-        let change = |clocks: &[Segment], next: usize| clocks.get(next).map_or(SimTime::NEVER, |clock| clock.since);
-        at = change(server, next_server).min(change(own.clocks, next_own));
+        at = server_changes.min(own_changes);
     }
     None
+}
+
+impl Counting<'_> {
+    /// By how much it counts in a million of true time, and until when.
+    fn rate_at(&self, at: SimTime) -> Option<(u64, SimTime)> {
+        let next = self.clocks.partition_point(|clock| clock.since <= at);
+        let rate = self.on.rate_in(&self.clocks[next.checked_sub(1)?]);
+        Some((rate, self.clocks.get(next).map_or(SimTime::NEVER, |clock| clock.since)))
+    }
 }
 
 /// Whether the server's clock runs faster than the allowance covers: exactly, by cross-multiplication.
 const fn outruns(server_rate: u64, own_rate: u64, allowance: Ppm) -> bool {
     server_rate * Ppm::WHOLE > own_rate * allowance.per_million()
-}
-
-/// Of a server's clocks, those on which it may count a lease stand still only with the whole machine.
-fn server_rate(clock: &Segment) -> u64 {
-    if clock.ticking == Ticking::None { 0 } else { clock.rate.per_million() }
 }
 
 #[cfg(test)]
@@ -176,6 +183,19 @@ mod tests {
             story.at(5).client(1).counts_on(clock);
             story.at(10).client(1).takes(100);
             story.at(50).client(1).ticks(Ticking::AllButMonotonic);
+            assert_eq!(story.breach(RateWithinDrift), broken, "{clock:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_outruns_a_sleeper_unless_it_sleeps_too_and_counts_on_what_stands_then() {
+        for (clock, broken) in [(Clock::Wall, Some(ms(50))), (Clock::Monotonic, None)] {
+            let mut story = Story::new();
+            story.declare(RateWithinDrift);
+            story.at(5).server(1).counts_on(clock);
+            story.at(10).client(1).takes(100);
+            story.at(50).client(1).ticks(Ticking::AllButMonotonic);
+            story.at(50).server(1).ticks(Ticking::AllButMonotonic);
             assert_eq!(story.breach(RateWithinDrift), broken, "{clock:?}");
         }
     }

@@ -1,8 +1,9 @@
 //! What befell a lock server while it had an owner for some key: `no-step` and `delayed-restart`.
 //!
-//! * `no-step` is broken if the server's wall clock jumped then, or that of a client that counts its leases
-//!   on it, while it was promised the lock. (A wall clock that runs on through
-//!   machine sleep has not jumped; one that is set right after a virtual machine's stop has.)
+//! * `no-step` is broken if the server's wall clock jumped then, and the server counts leases on it; or that
+//!   of a client that does, while it was promised the lock. A clock on which no deadline hangs may be set.
+//!   (A wall clock that runs on through machine sleep has not jumped; one that is set right after a virtual
+//!   machine's stop has.)
 //! * `delayed-restart` is broken if the server died then, and a process ran there again no more than
 //!   the longest TTL later: it must stay out for *longer*, since a key may live to its last instant.
 //!   Broken at the restart. Whether the server had lost its memory does not show in a history, so a
@@ -42,9 +43,9 @@ struct Blow {
     breaks: SimTime,
 }
 
-/// Every step of a lock server's wall clock.
+/// Every step of the wall clock of a lock server that counts leases on it.
 fn steps(case: &Case<'_>) -> Vec<Blow> {
-    let servers = case.rules.authorities.iter();
+    let servers = case.rules.authorities.iter().filter(|server| case.lease_clock(**server) == Clock::Wall);
     let blows = servers.flat_map(|&server| steps_of(case, server).map(move |at| Blow { at, server, breaks: at }));
     blows.collect()
 }
@@ -178,6 +179,14 @@ mod tests {
             story.at(50).server(1).steps(by);
             assert_eq!(story.breach(NoStep), Some(ms(50)));
         }
+    }
+
+    #[test]
+    fn a_step_of_a_clock_on_which_the_server_counts_nothing_breaks_nothing() {
+        let mut story = owned();
+        story.at(10).server(1).counts_on(Clock::Monotonic);
+        story.at(50).server(1).steps(60_000);
+        assert_eq!(story.breach(NoStep), None);
     }
 
     #[test]
