@@ -20,7 +20,7 @@
 //! An attempt is open from its first word to its last, or to its client's death. An end is over in its
 //! instant, a death or the end of an ownership is not: the fault itself may have been what brought it.
 
-use host::{AttemptId, Duration, MonoTime, NodeId, Part, SimTime};
+use host::{AttemptId, Clock, Duration, MonoTime, NodeId, Part, SimTime};
 use models::redis::lock::COUNTER;
 use sim::Strike;
 use spec::{Activity, Entry, History, LockName, Note};
@@ -109,10 +109,12 @@ impl<'h> Stays<'h> {
                 let is_owned = |owned: &Owned| owned.server == node && owned.key == *key && owned.span.meets(fault);
                 self.owned.iter().any(is_owned) || (*key == COUNTER && self.has_counted(node, fault))
             }),
-            // Of a client whose lease no step can touch, the loader refuses one.
-            What::StepClock { .. } | What::ClockRate { .. } => {
-                any(&|node| self.has_owner(node, fault) || self.has_promise(node, fault))
-            }
+            // A lock server may be set to count on a clock that is not stepped: then the step is what it defies.
+            What::StepClock { .. } => any(&|node| {
+                let counts_on_wall = self.history.nodes[node.index()].lease_clock == Clock::Wall;
+                self.has_owner(node, fault) || counts_on_wall && self.has_promise(node, fault)
+            }),
+            What::ClockRate { .. } => any(&|node| self.has_owner(node, fault) || self.has_promise(node, fault)),
             What::Stall { part, .. } if *part == Part::RENEWAL => any(&|node| self.renews(node, fault)),
             What::Pause(_) | What::Stall { .. } => keeps_waiting || any(&|node| self.is_busy(node, fault)),
             What::Throttle { .. } => {

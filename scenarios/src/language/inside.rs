@@ -66,8 +66,9 @@ pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opti
 /// A key that this cell's lock servers may have.
 fn key(sink: &Sink, node: &Node, world: &World) -> Option<Name> {
     let Some(key) = node.as_text() else { return wrong_type(sink, node, "a key is named by a string") };
-    let counter = world.lock.as_ref()?.counter();
-    let keys: Vec<_> = world.locks.iter().copied().chain(counter).collect();
+    world.lock.as_ref()?;
+    let counters = world.of_locks(|lock| lock.counter().into_iter().collect());
+    let keys: Vec<_> = world.locks.iter().copied().chain(counters).collect();
     let names: Vec<_> = keys.iter().map(Name::as_str).collect();
     keys.iter()
         .copied()

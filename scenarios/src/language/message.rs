@@ -5,7 +5,7 @@
 //! ever sends is refused, and so is a server that does not answer it.
 
 use host::Operation;
-use models::lock::RESOURCE_OPERATIONS;
+use models::lock::{Lock, RESOURCE_OPERATIONS};
 
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
@@ -77,22 +77,23 @@ fn operation(sink: &Sink, direction: Direction, entry: &Entry, world: &World) ->
     let Some(name) = entry.node.as_text() else {
         return wrong_type(sink, &entry.node, "an operation is named by a string");
     };
-    let lock = world.lock.as_ref()?;
-    let of_lock = lock.facts().operations;
-    if let Some(operation) = of_lock.iter().chain(RESOURCE_OPERATIONS).find(|operation| operation.0 == name) {
+    world.lock.as_ref()?;
+    let of_locks = world.of_locks(|lock| lock.facts().operations.to_vec());
+    if let Some(operation) = of_locks.iter().chain(RESOURCE_OPERATIONS).find(|operation| operation.0 == name) {
         return Some(*operation);
     }
-    // Meant is something that this lock does as it is set.
-    let sent = lock.operations();
+    // Meant is something that a lock does as it is set.
+    let sent = world.of_locks(Lock::operations);
     let is_sent = |operation: &&Operation| sent.iter().any(|(sent, _)| sent == *operation);
     let names: Vec<_> =
-        of_lock.iter().filter(is_sent).chain(RESOURCE_OPERATIONS).map(|operation| operation.0).collect();
+        of_locks.iter().filter(is_sent).chain(RESOURCE_OPERATIONS).map(|operation| operation.0).collect();
     unknown_word(sink, entry.node.site, "an operation", name, &names)
 }
 
 /// Whether one of these clients ever sends such a request.
 fn sent(sink: &Sink, entry: &Entry, operation: Operation, of: &[NodeRef], world: &World) -> Option<()> {
-    if of.iter().any(|client| world.uses(client).sends(operation, world.lock_of(client))) || of.is_empty() {
+    let mut clients = of.iter().flat_map(|client| world.meant(client));
+    if clients.any(|(uses, lock)| uses.sends(operation, lock)) || of.is_empty() {
         return Some(());
     }
     sink.error(entry.node.site, format!("this can never apply: no such client ever sends `{}`", operation.0));

@@ -10,8 +10,8 @@
 //! | links | `cut`, `slow`, `reset`, `half-open`: see [`link`](super::link) |
 //! | one message | `drop`, `delay`: see [`message`](super::message) |
 //!
-//! Only clocks that are read can go wrong: the wall clock of a lock server on which a lease expires.
-//! A client counts its lease on its monotonic clock, which never steps; the resource reads no clock.
+//! Only clocks that are read can go wrong: those of a lock server on which a lease expires, and of a client that
+//! which it counts its lease, of which only the wall clock steps. The resource reads no clock.
 
 use host::{Clock, Part};
 use models::lock::Lock;
@@ -23,6 +23,7 @@ use super::message::{delay, drop};
 use super::nodes::{Kind as NodeKind, Roles};
 use super::reader::{Fields, table, unknown_word, wrong_type};
 use super::tree::{Entry, Node, Site, Value};
+use super::uses::Uses;
 use super::value::{positive, ppm, signed};
 use super::when::{Length, World};
 use crate::cell::{NodeRef, What};
@@ -128,7 +129,7 @@ fn stall(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> 
 
 /// The part of that name, if the node's process has it.
 fn part_of(sink: &Sink, site: Site, node: &NodeRef, name: &str, world: &World) -> Option<Part> {
-    let renews = world.lock_of(node).is_none_or(Lock::renews);
+    let renews = world.meant(node).into_iter().any(|(_, lock)| lock.is_none_or(Lock::renews));
     let parts: &[Part] = match world.names.kind(node) {
         NodeKind::Client if renews => &[Part::WORKER, Part::RENEWAL],
         NodeKind::Client => &[Part::WORKER],
@@ -189,16 +190,20 @@ fn applies(sink: &Sink, site: Site, nodes: &[NodeRef], idle: impl Fn(&NodeRef) -
 
 /// Why nothing on this node is counted on the wall clock, if nothing is.
 pub(super) fn step_is_idle(node: &NodeRef, world: &World) -> Option<&'static str> {
-    match world.names.kind(node) {
-        NodeKind::Client if world.lock_of(node).is_none_or(|lock| lock.lease_clock() == Clock::Wall) => {
-            timing_is_idle(node, world)
-        }
-        NodeKind::Client if world.lock_of(node).is_some_and(|lock| lock.lease_clock() == Clock::Boottime) => {
-            Some("a client counts its lease on its boot-time clock, which never steps")
-        }
-        NodeKind::Client => Some("a client counts its lease on its monotonic clock, which never steps"),
-        NodeKind::Resource | NodeKind::Server => timing_is_idle(node, world),
+    if world.names.kind(node) != NodeKind::Client {
+        return timing_is_idle(node, world);
     }
+    let meant = world.meant(node);
+    let counts_on =
+        |clock| move |(_, lock): &(Uses, Option<&Lock>)| lock.is_none_or(|lock| lock.lease_clock() == clock);
+    if meant.iter().any(counts_on(Clock::Wall)) {
+        return timing_is_idle(node, world);
+    }
+    Some(if meant.iter().all(counts_on(Clock::Boottime)) {
+        "a client counts its lease on its boot-time clock, which never steps"
+    } else {
+        "a client counts its lease on its monotonic clock, which never steps"
+    })
 }
 
 /// Why nothing on this node is counted on any clock, if nothing is.

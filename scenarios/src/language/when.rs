@@ -40,46 +40,49 @@ pub(super) struct World {
 }
 
 impl World {
-    /// What that client's script can do; the holder may be any client.
+    /// What the scripts of the clients that may be meant can do.
     pub(super) fn uses(&self, node: &NodeRef) -> Uses {
+        self.meant(node).into_iter().fold(Uses::default(), |all, (uses, _)| all.and(uses))
+    }
+
+    /// The clients that may be meant: what the script of each can do, and its lock. The holder may be any client.
+    pub(super) fn meant(&self, node: &NodeRef) -> Vec<(Uses, Option<&Lock>)> {
+        let own = |(name, uses): &(String, Uses)| (*uses, self.lock_of(name));
+        let those = |names: &[String]| self.uses.iter().filter(|(name, _)| names.contains(name)).map(own).collect();
+        let unknown = (Uses::ANYTHING, self.lock.as_ref());
         match node {
-            NodeRef::Holder | NodeRef::Any(_) => self.uses_of_all(),
+            NodeRef::Holder if self.names.knows_clients() => self.uses.iter().map(own).collect(),
+            NodeRef::Holder => vec![unknown],
+            NodeRef::Any(names) => those(names),
             NodeRef::Named(name) => {
-                self.uses.iter().find(|(client, _)| client == name).map_or(Uses::ANYTHING, |(_, uses)| *uses)
+                let one = self.uses.iter().find(|(client, _)| client == name);
+                vec![one.map_or(unknown, own)]
             }
         }
     }
 
-    /// The lock of that client; of a role, the file's.
-    pub(super) fn lock_of(&self, node: &NodeRef) -> Option<&Lock> {
-        let own = match node {
-            NodeRef::Named(name) => self.client_locks.iter().find(|(client, _)| client == name),
-            NodeRef::Holder | NodeRef::Any(_) => None,
-        };
+    fn lock_of(&self, client: &str) -> Option<&Lock> {
+        let own = self.client_locks.iter().find(|(name, _)| name == client);
         own.map(|(_, lock)| lock).or(self.lock.as_ref())
+    }
+
+    /// What the locks of the cell have of something, each once, in order; nothing if the file's could not be read.
+    pub(super) fn of_locks<T: PartialEq>(&self, of: impl Fn(&Lock) -> Vec<T>) -> Vec<T> {
+        let Some(lock) = &self.lock else { return Vec::new() };
+        let locks = [lock].into_iter().chain(self.client_locks.iter().map(|(_, lock)| lock));
+        let mut all = Vec::new();
+        for one in locks.flat_map(of) {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
     }
 
     /// Whether that client may come to that point; `None`: whether any may.
     fn reaches(&self, client: Option<&str>, point: Point) -> bool {
-        let resource = self.resource.as_ref();
-        let reaches = |name: &str| {
-            let node = NodeRef::Named(name.to_owned());
-            self.uses(&node).reaches(point, self.lock_of(&node), resource)
-        };
-        match client {
-            Some(name) => reaches(name),
-            None => {
-                self.uses_of_all().reaches(point, self.lock.as_ref(), resource)
-                    || self.client_locks.iter().any(|(name, _)| reaches(name))
-            }
-        }
-    }
-
-    fn uses_of_all(&self) -> Uses {
-        if !self.names.knows_clients() {
-            return Uses::ANYTHING;
-        }
-        self.uses.iter().fold(Uses::default(), |all, (_, uses)| all.and(*uses))
+        let node = client.map_or(NodeRef::Holder, |name| NodeRef::Named(name.to_owned()));
+        self.meant(&node).into_iter().any(|(uses, lock)| uses.reaches(point, lock, self.resource.as_ref()))
     }
 }
 
@@ -246,18 +249,18 @@ pub(super) fn place(fields: &mut Fields<'_>, world: &World) -> Option<Milestone>
 
 fn point(sink: &Sink, node: &Node, world: &World) -> Option<Point> {
     let Some(name) = node.as_text() else { return wrong_type(sink, node, "a point is named by a string") };
-    let own = world.lock.as_ref().map_or(&[][..], |lock| lock.facts().points);
-    if let Some(point) = points::ALL.iter().chain(own).find(|point| point.0 == name) {
+    let own = world.of_locks(|lock| lock.facts().points.to_vec());
+    if let Some(point) = points::ALL.iter().chain(&own).find(|point| point.0 == name) {
         return Some(*point);
     }
     if world.lock.is_none() && name.contains(':') {
         // The lock that could not be read may have it.
         return None;
     }
-    // Meant is one that this lock passes as it is set.
-    let passed = world.lock.as_ref().map(Lock::points).unwrap_or_default();
-    let own = own.iter().filter(|point| passed.iter().any(|(passed, _)| passed == *point));
-    let names: Vec<_> = points::ALL.iter().chain(own).map(|point| point.0).collect();
+    // Meant is one that a lock passes as it is set.
+    let passed = world.of_locks(Lock::points);
+    let is_passed = |point: &&Point| passed.iter().any(|(passed, _)| passed == *point);
+    let names: Vec<_> = points::ALL.iter().chain(own.iter().filter(is_passed)).map(|point| point.0).collect();
     unknown_word(sink, node.site, "a point", name, &names)
 }
 

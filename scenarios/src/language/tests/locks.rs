@@ -117,3 +117,34 @@ fn what_a_lock_sends_and_where_it_passes_follows_from_how_it_is_set() {
     let renewed = "lock.redis.extend = \"release-then-take\"\nlock.redis.renew.every = \"1s\"";
     accept(&fault(renewed, &pause("\"redis:dropped\"")));
 }
+
+#[test]
+fn a_role_may_be_any_client_each_with_a_lock_of_its_own() {
+    let mixed = |own: &str, fault: &str| {
+        let fault = format!("[fault.f]\n{fault}\nwhen = {{ point = \"granted\" }}\n");
+        top("lock = \"redis\"").replace("[client.B]\n", &format!("[client.B]\n{own}\n{fault}"))
+    };
+    let step = |node: &str| format!("step-clock = {{ node = {node}, by = \"-1s\" }}");
+    let (wall, boot) = ("lock.redis.clock = \"wall\"", "lock.redis.clock = \"boottime\"");
+    let never = |clock: &str| {
+        format!("this can never apply: a client counts its lease on its {clock} clock, which never steps")
+    };
+    accept(&mixed(wall, &step("\"holder\"")));
+    refuse(&mixed(boot, &step("«\"holder\"»")), &never("monotonic"));
+    refuse(&mixed(boot, &step("«\"B\"»")), &never("boot-time"));
+    refuse(&mixed(wall, &step("«\"A\"»")), &never("monotonic"));
+    let stall = |part: &str| format!("stall = {part}\nfor = \"1s\"");
+    accept(&mixed("lock.redis.renew.every = \"1s\"", &stall("\"holder/renewal\"")));
+    refuse(
+        &mixed("", &stall("«\"holder/renewal\"»")),
+        "this lock does not renew in the background, so there is no part `renewal`",
+    );
+    // What one client's lock sends, and where it passes, can be meant of that one and of a role.
+    let two_steps = "lock.redis.release = \"check-then-delete\"";
+    let drops = |of: &str| format!("drop = {{ request = \"get\", of = \"{of}\" }}");
+    accept(&mixed(two_steps, &drops("holder")));
+    accept(&mixed(two_steps, &drops("B")));
+    let never = "this can never apply: no such client ever sends `get`";
+    refuse(&mixed(two_steps, &drops("A").replace("\"get\"", "«\"get\"»")), never);
+    accept(&mixed(two_steps, "pause = \"A\"\nfor = \"1s\"").replace("point = \"granted\"", "point = \"redis:read\""));
+}
