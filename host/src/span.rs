@@ -342,5 +342,10 @@ mod tests {
             span(Span::Pareto { min: ms(20), alpha_milli: 1_200, cap: ms(60_000) }),
             [22_178_663, 40_289_249, 412_949_918]
         );
+        // Either side of the median, worked out beside this code too; `exp` and the normal quantile of a maths
+        // library give the same to 2 %.
+        let [median, rare] = [150, 5_000].map(Duration::from_micros);
+        assert_eq!(Span::lognormal(median, rare), Span::Lognormal { median, sigma: 5_842_357_631 });
+        assert_eq!(draws(Span::lognormal(median, rare), 6), [196_823, 129_035, 24_197, 159_487, 46_427, 98_860]);
     }
 }
