@@ -2,7 +2,9 @@
 //! and recorded — with the same hashes and the same result, or it is a bug of ours.
 //!
 //! What one process cannot show (another build profile, another machine) others can compare: the
-//! hashes are printed.
+//! hashes are printed. Ctrl-C ends it with what has been compared; a scenario is compared whole or not at all.
+
+use std::sync::Arc;
 
 use fencepost::exit::Exit;
 use scenarios::language::load;
@@ -10,6 +12,7 @@ use scenarios::{Cell, Contender, Played, Player, Progress, Scenario, Tally, cata
 
 use super::{Failure, pool};
 use crate::args::VerifyArgs;
+use crate::interrupt;
 use crate::output::{print, remark};
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
@@ -18,10 +21,17 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     if entries.is_empty() {
         return Err(Failure::NothingSelected(format!("no scenario's name contains `{filter}`")));
     }
-    let (mut same, mut cells) = (true, 0);
+    let progress = Arc::new(Progress::default());
+    interrupt::stops(&progress);
+    let (mut same, mut cells, mut scenarios, all) = (true, 0, 0, entries.len());
     for entry in entries {
         let scenario = load(entry.file, entry.text, &[])?;
-        let (one, many) = (played(&scenario, 1, args)?, played(&scenario, args.threads, args)?);
+        let one = played(&scenario, 1, args, &progress)?;
+        let many = played(&scenario, args.threads, args, &progress)?;
+        if !(one.is_complete && many.is_complete) {
+            break;
+        }
+        scenarios += 1;
         if one.frontiers != many.frontiers {
             same = false;
             remark(format_args!("error: {}: one thread and {} find other frontiers", scenario.name, args.threads));
@@ -38,15 +48,23 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
             }
         }
     }
-    if same {
+    let is_whole = scenarios == all;
+    if !is_whole {
+        remark(format_args!("interrupted: {scenarios} of {all} scenarios were compared"));
+    }
+    if same && cells > 0 {
         remark(format_args!("{cells} cells: the same on 1 thread, on {}, and recorded", args.threads));
     }
-    Ok(if same { Exit::AsExpected } else { Exit::Internal })
+    Ok(match (same, is_whole) {
+        (false, _) => Exit::Internal,
+        (true, false) => Exit::Interrupted,
+        (true, true) => Exit::AsExpected,
+    })
 }
 
-fn played(scenario: &Scenario, threads: u16, args: &VerifyArgs) -> Result<Played, Failure> {
+fn played(scenario: &Scenario, threads: u16, args: &VerifyArgs, progress: &Progress) -> Result<Played, Failure> {
     let contender = |cell: &Cell| Contender::built_in(&cell.lock);
-    let work = || play(scenario, &scenario.all_cells(), contender, &(0..args.seeds), &Progress::default());
+    let work = || play(scenario, &scenario.all_cells(), contender, &(0..args.seeds), progress);
     Ok(pool(Some(threads))?.install(work))
 }
 

@@ -95,6 +95,26 @@ fn ctrl_c_keeps_finished_cells_and_exits_130() {
     assert_eq!(json["interrupted"], true);
 }
 
+#[test]
+#[cfg(unix)]
+fn ctrl_c_ends_a_comparison_with_what_was_compared_and_130() {
+    let desk = Desk::new();
+    // Some work for seconds; without a limit it would be for hours.
+    let mut child = desk
+        .command(&["verify-determinism", "--seeds", "1000000"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    wait_until_busy(child.id());
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(told.success());
+    let mut stderr = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{stderr}");
+    assert!(stderr.contains("interrupted: 0 of ") && stderr.contains(" scenarios were compared"), "{stderr}");
+}
+
 /// Waits until the process has used enough processor time to be past its first cell.
 #[cfg(unix)]
 fn wait_until_busy(process: u32) {
