@@ -148,6 +148,12 @@ fn one<'t>(fields: &mut Fields<'t>, matrix: &Matrix) -> Option<Claim<'t>> {
     let frontier =
         fields.maybe("frontier", |sink, node| frontier(sink, node, matrix).map(|frontier| (frontier, node.site)));
     let (claims, because, outside, figures, frontier) = (claims?, because?, outside?, figures?, frontier?);
+    if let (Some((_, site)), Some(meant)) = (&frontier, &meant)
+        && matrix.axes.iter().zip(meant).any(|(axis, meant)| axis.bisect.is_some() && meant.contains(&false))
+    {
+        sink.error(*site, "a frontier is expected of the whole axis: `where` may not name a part of it");
+        return None;
+    }
     if claims.is_empty() && outside.is_none() && frontier.is_none() && !of_numbers {
         sink.error(fields.site, "this entry expects nothing");
         return None;

@@ -138,4 +138,8 @@ fn a_frontier_that_cannot_be_is_refused() {
         expect("{ axis = \"node.redis-1.rate-ppm\", is = 50 }")
     );
     refuse(&with(RATE, &entry), "a frontier is already expected for this cell");
+    // One that is expected in some cells of its axis only would be looked for nowhere else.
+    let part = "[[expect]]\nwhere = { \"node.redis-1.rate-ppm\" = 25 }\n\
+                frontier = «{ axis = \"node.redis-1.rate-ppm\", is = 50 }»";
+    refuse(&with(RATE, part), "a frontier is expected of the whole axis: `where` may not name a part of it");
 }
