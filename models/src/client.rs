@@ -31,12 +31,13 @@ mod backoff;
 mod claims;
 mod section;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::rc::Rc;
 
 use host::{Clock, Cue, Duration, Either, Part, Point, Purpose, Server, Span, Stage, first};
-use spec::{LockName, Note, ObjectName, OpId, Policy, Token, Version};
+use spec::{LockName, Note, ObjectName, OpId, Policy, Thread, Token, Version};
 
 use crate::link::Link;
 use crate::recipe::{Again, LockHost, Reaped, Recipe};
@@ -54,7 +55,8 @@ where
     L: Recipe<H>,
 {
     let resource = Link::new(resource, script.call_timeout);
-    let client = Rc::new(Client { host, recipe, clock, resource, script });
+    let threads = Cell::new(0);
+    let client = Rc::new(Client { host, recipe, clock, resource, script, threads });
     let host = &client.host;
     host.point(points::STARTED).await;
     // If it cannot connect now, the first call tries again.
@@ -74,31 +76,38 @@ struct Client<H: ResourceHost, L> {
     clock: Clock,
     resource: Link<H, Op>,
     script: Rc<Script>,
+    /// How many threads have begun.
+    threads: Cell<u32>,
 }
 
 impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
-    /// All rounds of that thread.
-    async fn play_thread(self: Rc<Self>, thread: usize) {
+    /// All rounds of those steps.
+    async fn play_thread(self: Rc<Self>, steps: usize) {
+        let thread = self.begin_thread();
         match self.script.rounds {
             Rounds::Times(times) => {
                 for _ in 0..times {
-                    Round::new(&self).play(thread).await;
+                    Round::new(&self, thread).play(steps).await;
                 }
             }
             Rounds::Forever => loop {
                 let began = self.host.monotonic();
-                Round::new(&self).play(thread).await;
+                Round::new(&self, thread).play(steps).await;
                 if self.host.monotonic() == began {
                     // A round that takes no time would let nobody else run again.
                     self.host.sleep(Duration::from_nanos(1)).await;
                 }
             },
-            Rounds::Arrive { every, until } => self.play_as_they_arrive(thread, every, until).await,
+            Rounds::Arrive { every, until } => self.play_as_they_arrive(steps, every, until).await,
         }
     }
 
-    /// A round for each arrival, to the end of the last.
-    async fn play_as_they_arrive(self: Rc<Self>, thread: usize, every: Span, until: Cue) {
+    fn begin_thread(&self) -> Thread {
+        Thread(self.threads.replace(self.threads.get() + 1))
+    }
+
+    /// A round for each arrival, in a thread of its own, to the end of the last.
+    async fn play_as_they_arrive(self: Rc<Self>, steps: usize, every: Span, until: Cue) {
         let host = &self.host;
         let mut rounds = Vec::new();
         loop {
@@ -107,7 +116,9 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
                 break;
             }
             let client = Rc::clone(&self);
-            rounds.push(host.spawn(Part::WORKER, async move { Round::new(&client).play(thread).await }));
+            rounds.push(host.spawn(Part::WORKER, async move {
+                Round::new(&client, client.begin_thread()).play(steps).await;
+            }));
         }
         for round in rounds {
             round.await;
@@ -130,6 +141,7 @@ struct Over;
 /// One pass through the script.
 struct Round<'a, H: ResourceHost, L: Recipe<H>> {
     client: &'a Client<H, L>,
+    thread: Thread,
     /// What was granted.
     claims: Claims<H, L>,
     /// How many operations were sent outside any attempt.
@@ -141,13 +153,13 @@ struct Round<'a, H: ResourceHost, L: Recipe<H>> {
 }
 
 impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
-    const fn new(client: &'a Client<H, L>) -> Self {
-        Self { client, claims: Claims::NONE, unclaimed: 0, unclaimed_token: None, versions: BTreeMap::new() }
+    const fn new(client: &'a Client<H, L>, thread: Thread) -> Self {
+        Self { client, thread, claims: Claims::NONE, unclaimed: 0, unclaimed_token: None, versions: BTreeMap::new() }
     }
 
-    async fn play(mut self, thread: usize) {
+    async fn play(mut self, steps: usize) {
         let Client { host, recipe, script, .. } = self.client;
-        let outcome = self.steps(&script.threads[thread]).await;
+        let outcome = self.steps(&script.threads[steps]).await;
         while let Some(section) = self.claims.take_last() {
             let conclude = async {
                 section.end(host).await;
@@ -220,7 +232,7 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         if let Some(forgotten) = self.claims.take(handle) {
             host.attempt(forgotten.attempt(), forgotten.end(host)).await;
         }
-        let section = self.client.acquire(lock, wait).await?;
+        let section = self.client.acquire(self.thread, lock, wait).await?;
         self.claims.add(handle, section);
         Ok(())
     }

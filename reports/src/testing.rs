@@ -11,7 +11,7 @@ use host::{Activity, AttemptId, Duration, Ending, MonoTime, NodeId, Ppm, Segment
 use indexmap::IndexMap;
 use spec::{
     Assumption, Authorities, Bounds, Cause, Entry, History, Judgement, NodeHistory, Note, OpId, Policy, Property,
-    Rules, Token, Version, judge,
+    Rules, Thread, Token, Version, judge,
 };
 
 use crate::figure::{self, FigureReport};
@@ -107,7 +107,11 @@ impl Told {
     }
 
     pub(crate) fn asks(&mut self, at: u64, attempt: AttemptId) -> &mut Self {
-        self.note(at, attempt.client(), Note::Attempting { attempt, lock: "orders".into(), after: None })
+        self.note(
+            at,
+            attempt.client(),
+            Note::Attempting { attempt, lock: "orders".into(), thread: Thread::default(), after: None },
+        )
     }
 
     pub(crate) fn owns(&mut self, at: u64, attempt: AttemptId) -> &mut Self {

@@ -250,7 +250,7 @@ mod tests {
     use host::NodeId;
 
     use super::*;
-    use crate::history::Entry;
+    use crate::history::{Entry, Thread};
     use crate::testing::{Story, ms};
 
     /// What clients ask for, by their node and the number of the attempt.
@@ -259,7 +259,12 @@ mod tests {
         let ask = |(client, number): &(u16, u32)| Entry {
             at: ms(0),
             node: NodeId::new(*client),
-            note: Note::Attempting { attempt: attempt(*client, *number), lock: "orders".into(), after: None },
+            note: Note::Attempting {
+                attempt: attempt(*client, *number),
+                lock: "orders".into(),
+                thread: Thread::default(),
+                after: None,
+            },
         };
         history.entries = attempts.iter().map(ask).collect();
         history

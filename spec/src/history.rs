@@ -17,6 +17,11 @@ pub struct Token(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OpId(pub u32);
 
+/// A thread of a client: it does one thing after another, and goes on while others of its client wait. One client's
+/// are numbered in the order in which they begin.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Thread(pub u32);
+
 /// The version of a guarded object: 0 at first, one more with every accepted write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Version(pub u64);
@@ -103,6 +108,8 @@ pub enum Note {
         attempt: AttemptId,
         /// For this lock.
         lock: LockName,
+        /// In this thread, which does nothing else until it has an answer.
+        thread: Thread,
         /// The try that this one repeats; `None`: the first. A client waits for the lock from its first try
         /// until it is granted, gives up or dies, also while it sleeps between a denied try and the next.
         after: Option<AttemptId>,
@@ -292,7 +299,7 @@ pub enum Cause {
 digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart });
 
 digest_enum!(Note {
-    1 => Attempting { attempt, lock, after },
+    1 => Attempting { attempt, lock, thread, after },
     2 => Granted { attempt, token, until, counted },
     3 => Denied { attempt },
     4 => Failed { attempt },
@@ -326,7 +333,7 @@ macro_rules! digest_newtype {
         }
     )* };
 }
-digest_newtype!(Token, OpId, Version, Authorities);
+digest_newtype!(Token, OpId, Thread, Version, Authorities);
 
 impl Note {
     /// The attempt that it is about, if any.

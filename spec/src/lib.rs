@@ -37,7 +37,7 @@ mod windows;
 pub use assumption::Assumption;
 pub use history::{
     Activity, Authorities, Cause, EffectName, Ending, Entry, History, LockName, NodeHistory, Note, ObjectName, OpId,
-    Segment, Ticking, Token, Version,
+    Segment, Thread, Ticking, Token, Version,
 };
 pub use judge::judge;
 pub use level::Level;

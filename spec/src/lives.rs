@@ -9,7 +9,7 @@
 use host::SimTime;
 
 use crate::grants::{ClaimId, Deaths, Grants};
-use crate::history::{History, Note};
+use crate::history::{History, Note, Thread};
 
 /// What became of one claim.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Life {
     pub(crate) asked: SimTime,
     /// Index of the note with which it asked.
     pub(crate) entry: usize,
+    /// In which of its client's threads.
+    pub(crate) thread: Thread,
     /// The try that it repeats.
     pub(crate) after: Option<ClaimId>,
     /// When its section began; `NEVER` if it has none.
@@ -44,6 +46,7 @@ pub(crate) fn lives(history: &History, grants: &Grants) -> Vec<Life> {
         .map(|(_, claim)| Life {
             asked: SimTime::NEVER,
             entry: 0,
+            thread: Thread::default(),
             after: None,
             entered: claim.granted.map_or(SimTime::NEVER, |granted| granted.at),
             over: SimTime::NEVER,
@@ -55,8 +58,8 @@ pub(crate) fn lives(history: &History, grants: &Grants) -> Vec<Life> {
         let entry = &history.entries[mention.entry];
         let life = &mut lives[mention.claim.index()];
         match entry.note {
-            Note::Attempting { after, .. } if life.asked == SimTime::NEVER => {
-                (life.asked, life.entry) = (entry.at, mention.entry);
+            Note::Attempting { after, thread, .. } if life.asked == SimTime::NEVER => {
+                (life.asked, life.entry, life.thread) = (entry.at, mention.entry, thread);
                 life.after = after.and_then(|after| grants.of_attempt(after));
             }
             Note::Attempting { .. } => {}

@@ -18,7 +18,8 @@ use std::num::NonZeroU32;
 use host::{AttemptId, Clock, Duration, MonoTime, NodeId, Ppm, SimTime};
 
 use crate::history::{
-    Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Ticking, Token, Version,
+    Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Thread, Ticking, Token,
+    Version,
 };
 use crate::rules::{Bounds, Policy, Rules};
 use crate::verdict::{Evidence, Judgement, Verdict};
@@ -203,7 +204,17 @@ impl Teller<'_> {
         let (attempts, ops) = &mut self.story.clients[usize::from(client) - 1];
         (*attempts, *ops) = (*attempts + 1, 0);
         let attempt = self.attempt();
-        self.note(Note::Attempting { attempt, lock: lock.into(), after: None })
+        self.note(Note::Attempting { attempt, lock: lock.into(), thread: Thread::default(), after: None })
+    }
+
+    /// As `asks`, in that thread.
+    pub(crate) fn asks_in(self, asks: u32, lock: &str) -> Self {
+        let told = self.asks(lock);
+        let last = told.story.history.entries.last_mut().expect("it has just asked");
+        if let Note::Attempting { thread, .. } = &mut last.note {
+            *thread = Thread(asks);
+        }
+        told
     }
 
     /// Tries once more for what it has asked for before.
@@ -212,7 +223,7 @@ impl Teller<'_> {
         let client = self.client.expect("only clients ask");
         self.story.clients[usize::from(client) - 1].0 += 1;
         let attempt = self.attempt();
-        self.note(Note::Attempting { attempt, lock: lock.into(), after: Some(before) })
+        self.note(Note::Attempting { attempt, lock: lock.into(), thread: Thread::default(), after: Some(before) })
     }
 
     pub(crate) fn gives_up(self) -> Self {
@@ -318,7 +329,7 @@ impl Teller<'_> {
         self.note(Note::Extended { authority, key: "orders".into(), attempt, by })
     }
 
-    fn names_owner(self, server: u16, key: &str) -> Self {
+    pub(crate) fn names_owner(self, server: u16, key: &str) -> Self {
         let attempt = Some(self.attempt());
         self.owner(server, key, attempt, Cause::Request(attempt))
     }

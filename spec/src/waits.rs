@@ -79,7 +79,7 @@ struct Walk {
 impl Walk {
     fn take(&mut self, at: SimTime, note: &Note) {
         match note {
-            Note::Attempting { attempt, lock, after } => {
+            Note::Attempting { attempt, lock, after, .. } => {
                 let before = after.and_then(|before| self.waiting.remove(&before));
                 let since = before.map_or(at, |(_, since)| since);
                 self.waiting.insert(*attempt, (*lock, since));

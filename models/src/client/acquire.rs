@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use host::{AttemptId, Duration, Either, Purpose, Stage, first};
-use spec::{LockName, Note};
+use spec::{LockName, Note, Thread};
 
 use super::backoff::Backoff;
 use super::section::Section;
@@ -28,10 +28,15 @@ enum Try {
 
 impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     /// Takes that lock, or gives up.
-    pub(super) async fn acquire(&self, lock: LockName, wait: Option<Duration>) -> Result<Section<H, L>, Over> {
+    pub(super) async fn acquire(
+        &self,
+        thread: Thread,
+        lock: LockName,
+        wait: Option<Duration>,
+    ) -> Result<Section<H, L>, Over> {
         let (host, last) = (&self.host, Cell::new(None));
         let interrupted = host.interrupted();
-        let outcome = match first(self.try_to_acquire(lock, wait, &last), interrupted).await {
+        let outcome = match first(self.try_to_acquire((thread, lock), wait, &last), interrupted).await {
             Either::Left(outcome) => outcome,
             Either::Right(()) => Err(Over),
         };
@@ -53,7 +58,7 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     /// Tries until one is granted or there is no next one. `last` tells of the last.
     async fn try_to_acquire(
         &self,
-        lock: LockName,
+        what: (Thread, LockName),
         wait: Option<Duration>,
         last: &Cell<Option<Try>>,
     ) -> Result<(AttemptId, Lease<L::Proof>), Over> {
@@ -64,7 +69,7 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
         loop {
             let attempt = host.open_attempt();
             last.set(Some(Try::Open(attempt)));
-            let granted = self.attempt(lock, attempt, after, || last.set(Some(Try::Over(attempt))));
+            let granted = self.attempt(what, attempt, after, || last.set(Some(Try::Over(attempt))));
             if let Some(lease) = host.attempt(attempt, granted).await {
                 return Ok((attempt, lease));
             }
@@ -81,13 +86,13 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     /// recipe is through.
     async fn attempt(
         &self,
-        lock: LockName,
+        (thread, lock): (Thread, LockName),
         attempt: AttemptId,
         after: Option<AttemptId>,
         answered: impl FnOnce(),
     ) -> Option<Lease<L::Proof>> {
         let host = &self.host;
-        mark(host, Note::Attempting { attempt, lock, after }, points::ATTEMPTING).await;
+        mark(host, Note::Attempting { attempt, lock, thread, after }, points::ATTEMPTING).await;
         let acquired = self.recipe.acquire(host, lock).await;
         answered();
         match acquired {

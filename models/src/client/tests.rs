@@ -8,7 +8,7 @@ mod threads;
 mod tokens;
 
 use host::{Clock, Cue, Host, MonoTime, Span};
-use spec::{Authorities, Cause};
+use spec::{Authorities, Cause, Thread};
 
 use super::*;
 use crate::guard::Guard;
@@ -159,7 +159,7 @@ fn a_denied_attempt_is_followed_by_another() {
     let bench = Bench::new(Guard::Open);
     rival_takes(&bench, 500);
     assert!(Setup::of([acquire()]).play(&bench));
-    let asks = |nth, after| Note::Attempting { attempt: attempt(nth), lock: LOCK, after };
+    let asks = |nth, after| Note::Attempting { attempt: attempt(nth), lock: LOCK, thread: Thread(0), after };
     assert_eq!(
         bench.notes()[..5],
         [

@@ -3,16 +3,20 @@
 //! A client waits for another if it waits for a lock that the other is in the section of, by its own belief
 //! and by the servers'. A circle breaks the property when it closes, whatever opens it again: a lease that
 //! runs out, or somebody who gives up. A client that waits for a lock that it has itself, and cannot enter
-//! again, waits for itself.
+//! again, waits for itself. Of a client with several threads it is the thread that waits, and the thread that has:
+//! one that waits for another of its own process will be let in when that is through.
 //!
 //! What nobody uses any more, such as a key that an attempt left behind, makes nobody wait for its owner: that
 //! is for `progress` and `no-leak`. Neither is one try that is given up at once a wait.
 //!
 //! Source: Coffman, Elphick, Shoshani, "System Deadlocks", 1971: circular wait.
 
+use std::collections::BTreeSet;
+
 use host::{NodeId, SimTime};
 
 use crate::grants::{ClaimId, LockId};
+use crate::history::Thread;
 use crate::judge::{Case, Finding};
 use crate::level::Level;
 use crate::property::{Check, Facts};
@@ -48,24 +52,37 @@ fn check(case: &Case<'_>) -> Finding {
 /// and most runs are done with.
 fn somebody_waits_and_has(case: &Case<'_>) -> bool {
     let lives = case.lives();
-    // Of the client of the last claim: that claim, and until when it has any lock.
-    let mut before: Option<(NodeId, ClaimId, SimTime)> = None;
+    // Of the client of the last claim: until when each of its threads has any lock. A client's claims stand together.
+    let mut has_until: Vec<(Actor, SimTime)> = Vec::new();
     for ((id, claim), life) in case.grants.claims().zip(lives) {
-        let client = claim.attempt.client();
-        let own = before.filter(|(other, ..)| *other == client);
-        let has_until = own.map_or(SimTime::ZERO, |(.., until)| until);
-        // Of two tasks, the one may wait on while the other gets its lock.
-        let still_waits = |last: ClaimId| {
-            let last = &lives[last.index()];
-            last.entered.min(last.gave_up).min(last.died) == SimTime::NEVER
-        };
-        if life.asked < has_until || own.is_some_and(|(_, last, _)| life.after != Some(last) && still_waits(last)) {
+        let actor = Actor::of(case, id);
+        has_until.retain(|(other, _)| other.client == claim.attempt.client());
+        let place = has_until.iter().position(|(other, _)| *other == actor).unwrap_or_else(|| {
+            has_until.push((actor, SimTime::ZERO));
+            has_until.len() - 1
+        });
+        let until = &mut has_until[place].1;
+        if life.asked < *until {
             return true;
         }
-        let is_section = life.entered < life.over;
-        before = Some((client, id, if is_section { has_until.max(life.over) } else { has_until }));
+        if life.entered < life.over {
+            *until = life.over.max(*until);
+        }
     }
     false
+}
+
+/// Who waits and has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Actor {
+    client: NodeId,
+    thread: Thread,
+}
+
+impl Actor {
+    fn of(case: &Case<'_>, claim: ClaimId) -> Self {
+        Self { client: case.grants[claim].attempt.client(), thread: case.lives()[claim.index()].thread }
+    }
 }
 
 /// What begins or ends.
@@ -109,55 +126,50 @@ fn changes(case: &Case<'_>) -> Vec<Change> {
 struct Graph {
     /// By lock: the claims that have it.
     holders: Vec<Vec<ClaimId>>,
-    /// By node: the first tries of its waits.
-    waits: Vec<Vec<ClaimId>>,
+    /// The first tries of the waits.
+    waits: Vec<(Actor, ClaimId)>,
 }
 
 impl Graph {
     fn of(case: &Case<'_>) -> Self {
-        Self { holders: vec![Vec::new(); case.grants.locks()], waits: vec![Vec::new(); case.history.nodes.len()] }
+        Self { holders: vec![Vec::new(); case.grants.locks()], waits: Vec::new() }
     }
 
     /// Takes in what changed; gives back the circle that it closes.
     fn take(&mut self, case: &Case<'_>, change: &Change) -> Option<Vec<ClaimId>> {
         let Change { what, claim, .. } = *change;
-        let (client, lock) = (case.grants[claim].attempt.client(), case.grants[claim].lock);
+        let (actor, lock) = (Actor::of(case, claim), case.grants[claim].lock);
         match what {
             What::Released => self.holders[lock.index()].retain(|one| *one != claim),
-            What::WaitOver => self.waits[client.index()].retain(|one| *one != claim),
+            What::WaitOver => self.waits.retain(|(_, one)| *one != claim),
             What::Held => self.holders[lock.index()].push(claim),
-            What::Waits => self.waits[client.index()].push(claim),
+            What::Waits => self.waits.push((actor, claim)),
         }
         match what {
             What::Released | What::WaitOver => None,
-            What::Held | What::Waits => self.circle(case, client),
+            What::Held | What::Waits => self.circle(case, actor),
         }
     }
 
-    /// A circle of waits through that client.
-    fn circle(&self, case: &Case<'_>, client: NodeId) -> Option<Vec<ClaimId>> {
-        let mut seen = vec![false; self.waits.len()];
-        let mut path = Vec::new();
-        self.leads_back(case, client, client, &mut seen, &mut path).then_some(path)
+    /// A circle of waits through that one.
+    fn circle(&self, case: &Case<'_>, actor: Actor) -> Option<Vec<ClaimId>> {
+        let (mut seen, mut path) = (BTreeSet::new(), Vec::new());
+        self.leads_back(case, actor, actor, &mut seen, &mut path).then_some(path)
     }
 
-    /// Whether `from` waits, over whatever many others, for `client`; the path there.
+    /// Whether `from` waits, over whatever many others, for `to`; the path there.
     fn leads_back(
         &self,
         case: &Case<'_>,
-        from: NodeId,
-        client: NodeId,
-        seen: &mut [bool],
+        from: Actor,
+        to: Actor,
+        seen: &mut BTreeSet<Actor>,
         path: &mut Vec<ClaimId>,
     ) -> bool {
-        for wait in &self.waits[from.index()] {
+        for (_, wait) in self.waits.iter().filter(|(actor, _)| *actor == from) {
             path.push(*wait);
             for next in self.holders_of(case, case.grants[*wait].lock) {
-                if next == client {
-                    return true;
-                }
-                if !std::mem::replace(&mut seen[next.index()], true) && self.leads_back(case, next, client, seen, path)
-                {
+                if next == to || (seen.insert(next) && self.leads_back(case, next, to, seen, path)) {
                     return true;
                 }
             }
@@ -166,8 +178,8 @@ impl Graph {
         false
     }
 
-    fn holders_of(&self, case: &Case<'_>, lock: LockId) -> impl Iterator<Item = NodeId> {
-        self.holders[lock.index()].iter().map(|claim| case.grants[*claim].attempt.client())
+    fn holders_of(&self, case: &Case<'_>, lock: LockId) -> impl Iterator<Item = Actor> {
+        self.holders[lock.index()].iter().map(|claim| Actor::of(case, *claim))
     }
 }
 
@@ -259,35 +271,41 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_changes_hands_can_close_a_circle() {
+    fn a_lock_that_changes_hands_can_lead_into_a_circle() {
         let mut story = Story::new();
         story.at(10).client(1).takes_lock("orders", 1_000);
         story.at(20).client(3).takes_lock("parcels", 1_000);
         story.at(30).client(1).asks("parcels").denied();
-        // It has two tasks, of which one gets its lock while the other waits on.
-        story.at(40).client(2).asks("orders").denied();
         let third = story.attempt(3);
         story.at(50).client(3).ended().releasing();
         story.at(50).server(1).removes("parcels", Some(third));
         story.at(60).client(2).takes_lock("parcels", 1_000);
-        assert_eq!(story.broken(NoDeadlock).at, ms(60));
+        story.holds(NoDeadlock);
+        story.at(70).client(2).asks("orders").denied();
+        assert_eq!(story.broken(NoDeadlock).at, ms(70));
     }
 
     #[test]
-    fn clients_of_two_tasks_can_close_a_circle_though_none_has_asked_in_a_section_of_its_own() {
+    fn a_thread_that_waits_for_another_of_its_process_is_no_circle() {
         let mut story = Story::new();
-        story.at(10).client(3).takes_lock("orders", 1_000);
-        story.at(10).client(4).takes_lock("parcels", 1_000);
-        story.at(20).client(1).asks("orders").denied();
-        story.at(20).client(2).asks("parcels").denied();
-        let (third, fourth) = (story.attempt(3), story.attempt(4));
-        story.at(30).client(3).ended().releasing();
-        story.at(30).client(4).ended().releasing();
-        story.at(31).server(1).removes("orders", Some(third)).removes("parcels", Some(fourth));
-        story.at(40).client(1).takes_lock("parcels", 1_000);
+        story.at(10).client(1).takes(1_000);
+        story.at(20).client(1).asks_in(1, "orders").denied();
         story.holds(NoDeadlock);
-        story.at(50).client(2).takes_lock("orders", 1_000);
-        assert_eq!(story.broken(NoDeadlock).at, ms(50));
+        // Neither are two processes of which each has one thread that holds and one that waits.
+        let mut story = crossed();
+        story.at(30).client(1).asks_in(1, "parcels").denied();
+        story.at(40).client(2).asks_in(1, "orders").denied();
+        story.holds(NoDeadlock);
+    }
+
+    #[test]
+    fn two_threads_of_one_process_can_be_a_circle() {
+        let mut story = Story::new();
+        story.at(10).client(1).takes_lock("orders", 1_000);
+        story.at(20).client(1).asks_in(1, "parcels").names_owner(1, "parcels").granted(1_000);
+        story.at(30).client(1).asks_in(1, "orders").denied();
+        story.at(40).client(1).asks("parcels").denied();
+        assert_eq!(story.broken(NoDeadlock).at, ms(40));
     }
 
     #[test]

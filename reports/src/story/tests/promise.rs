@@ -1,7 +1,7 @@
 //! The stories of the properties that are about the lock itself.
 
 use host::{Duration, NodeId};
-use spec::{Cause, Note, OpId};
+use spec::{Cause, Note, OpId, Thread};
 
 use super::*;
 
@@ -25,7 +25,11 @@ impl Told {
     }
 
     fn asks_for(&mut self, at: u64, attempt: host::AttemptId, lock: &str) -> &mut Self {
-        self.note(at, attempt.client(), Note::Attempting { attempt, lock: lock.into(), after: None })
+        self.note(
+            at,
+            attempt.client(),
+            Note::Attempting { attempt, lock: lock.into(), thread: Thread::default(), after: None },
+        )
     }
 
     fn effect(&mut self, at: u64, attempt: host::AttemptId) -> &mut Self {
