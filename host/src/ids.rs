@@ -5,8 +5,10 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 /// A machine of the run: a client, a server or the guarded resource.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct NodeId(u16);
 
 impl NodeId {
@@ -32,7 +34,7 @@ impl fmt::Debug for NodeId {
 /// One attempt of one client to take a lock, from its start to its end. The oracle's id: handed out
 /// by the kernel, never reused, not even by a restarted client, and never trusted to a lock's own
 /// tokens or values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AttemptId {
     client: NodeId,
     ordinal: NonZeroU32,

@@ -12,6 +12,8 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Mutex;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::digest::{Digest, Fold};
 
 /// A name.
@@ -93,6 +95,18 @@ impl Borrow<str> for Name {
 impl Digest for Name {
     fn digest(&self, fold: &mut Fold) {
         self.0.digest(fold);
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
     }
 }
 

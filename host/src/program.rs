@@ -5,6 +5,8 @@
 
 use core::future::Future;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{AttemptId, Part, Point, Server};
 use crate::time::{Duration, MonoTime, WallTime};
 
@@ -60,7 +62,7 @@ pub trait Host: Clone + 'static {
 }
 
 /// An instant of the plan that a scripted client may wait for: its index in the run's list of cues.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Cue(pub u16);
 
 /// What the harness may ask of the world, and a recipe may not: to be woken at a true instant, when

@@ -1,11 +1,13 @@
 //! What the kernel knows of a run and the checkers need: what was noted and when, what processes were doing,
 //! how it ended.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::NodeId;
 use crate::time::SimTime;
 
 /// A note with its place in true time: an entry of a history.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Noted<N> {
     /// When, in true time. Entries of a history are in order; equal times keep the order in which
     /// they happened.

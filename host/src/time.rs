@@ -14,6 +14,8 @@ pub use core::time::Duration;
 use core::fmt;
 use core::ops::{Add, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// The whole nanoseconds of a duration.
 ///
 /// # Panics
@@ -36,7 +38,7 @@ fn whole_nanos(duration: Duration) -> Option<u64> {
 }
 
 /// True time: nanoseconds since the run began. No machine can read it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct SimTime(u64);
 
 impl SimTime {
@@ -88,7 +90,7 @@ impl fmt::Display for SimTime {
 
 /// A reading of a machine's monotonic clock, or of its boot-time clock: nanoseconds since some
 /// instant of the machine's own. It never goes back; it means nothing on another machine.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct MonoTime(u64);
 
 impl MonoTime {

@@ -8,13 +8,14 @@
 
 pub use host::{Activity, Ending, Segment, Ticking};
 use host::{AttemptId, Clock, Duration, MonoTime, Name, NodeId, SimTime, digest_enum};
+use serde::{Deserialize, Serialize};
 
 /// A fencing token: a number that grows with each grant, if the lock keeps its promise.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Token(pub u64);
 
 /// One guarded operation of one attempt, numbered from 0 in program order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct OpId(pub u32);
 
 /// A thread of a client: it does one thing after another, and goes on while others of its client wait. One client's
@@ -23,7 +24,7 @@ pub struct OpId(pub u32);
 pub struct Thread(pub u32);
 
 /// The version of a guarded object: 0 at first, one more with every accepted write.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Version(pub u64);
 
 /// The name of a lock, as clients know it.
@@ -35,7 +36,8 @@ pub type EffectName = Name;
 
 /// The lock servers whose grant a client counted: the servers of one Redlock quorum, or the one
 /// server (or service) that granted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Vec<NodeId>", try_from = "Vec<NodeId>")]
 pub struct Authorities(u64);
 
 impl Authorities {
@@ -91,7 +93,28 @@ impl Authorities {
     }
 }
 
+impl From<Authorities> for Vec<NodeId> {
+    fn from(all: Authorities) -> Self {
+        (0..64).map(NodeId::new).filter(|node| all.contains(*node)).collect()
+    }
+}
+
+impl TryFrom<Vec<NodeId>> for Authorities {
+    type Error = &'static str;
+
+    fn try_from(nodes: Vec<NodeId>) -> Result<Self, Self::Error> {
+        if nodes.iter().any(|node| node.index() >= 64) {
+            return Err("lock servers have the node ids below 64");
+        }
+        let mut all = Self::NONE;
+        nodes.into_iter().for_each(|node| all.count(node));
+        Ok(all)
+    }
+}
+
 /// One thing that somebody did, believed or saw.
+///
+/// As JSON it is its name in kebab case with what belongs to it: `{"granted":{"attempt":{"client":2,"ordinal":1},…}}`.
 ///
 /// | voice | notes |
 /// |---|---|
@@ -100,7 +123,8 @@ impl Authorities {
 /// | lock service | `Owner`, `Extended` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 /// | place of side effects | `Effected` |
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Note {
     /// The client begins to ask for the lock.
     Attempting {
@@ -284,7 +308,8 @@ pub enum Note {
 }
 
 /// Why a lock server changed who owns a key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// This attempt asked for it; `None`: somebody outside any attempt did, such as a janitor.
     Request(Option<AttemptId>),

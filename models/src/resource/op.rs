@@ -4,12 +4,13 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use host::{Digest, Duration, Fold, Never, Operation, Request, digest_enum};
+use serde::{Deserialize, Serialize};
 use spec::{ObjectName, OpId, Token, Version};
 
 use crate::domain::With;
 
 /// A request to the resource.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Op {
     /// Which of its attempt's operations it is.
     pub id: OpId,
@@ -25,7 +26,7 @@ pub struct Op {
 
 /// A length of work, to the microsecond. Every operation carries one through the event queue, so that it is
 /// smaller than a [`Duration`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Work(u32);
 
 impl Work {
@@ -49,7 +50,8 @@ impl Work {
 }
 
 /// What a client wants done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// Tell the object's version.
     Read,
@@ -70,11 +72,12 @@ pub enum Action {
 }
 
 /// An idempotency key: the number of an order, say. Never zero, so that an operation without one is no larger.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key(pub NonZeroU32);
 
 /// What the resource answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OpReply {
     /// Done. For a read, the version it saw; for a write, the version it made.
     Version(Version),

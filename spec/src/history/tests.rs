@@ -69,3 +69,47 @@ fn authorities_are_a_set() {
     both.forget(one);
     assert_eq!(both, Authorities::one(two));
 }
+
+#[test]
+fn notes_as_json_are_written_down() {
+    // Golden: histories are kept in files, and read by later versions.
+    let attempt = AttemptId::new(NodeId::new(2), std::num::NonZeroU32::MIN);
+    let mut counted = Authorities::one(NodeId::new(0));
+    counted.count(NodeId::new(4));
+    let written = [
+        (
+            Note::Attempting { attempt, lock: "orders".into(), after: None },
+            r#"{"attempting":{"attempt":{"client":2,"ordinal":1},"lock":"orders","after":null}}"#,
+        ),
+        (
+            Note::Granted { attempt, token: Some(Token(33)), until: Some(MonoTime::from_nanos(9)), counted },
+            r#"{"granted":{"attempt":{"client":2,"ordinal":1},"token":33,"until":9,"counted":[0,4]}}"#,
+        ),
+        (Note::ToldOfLoss { attempt }, r#"{"told-of-loss":{"attempt":{"client":2,"ordinal":1}}}"#),
+        (
+            Note::Owner { authority: NodeId::new(0), key: "orders".into(), attempt: None, cause: Cause::Expiry },
+            r#"{"owner":{"authority":0,"key":"orders","attempt":null,"cause":"expiry"}}"#,
+        ),
+        (
+            Note::Owner {
+                authority: NodeId::new(0),
+                key: "orders".into(),
+                attempt: Some(attempt),
+                cause: Cause::Request(Some(attempt)),
+            },
+            r#"{"owner":{"authority":0,"key":"orders","attempt":{"client":2,"ordinal":1},"cause":{"request":{"client":2,"ordinal":1}}}}"#,
+        ),
+        (
+            Note::Wrote { attempt: None, op: OpId(3), object: "x".into(), based_on: None, replaced: Version(7) },
+            r#"{"wrote":{"attempt":null,"op":3,"object":"x","based_on":null,"replaced":7}}"#,
+        ),
+    ];
+    for (note, json) in written {
+        let entry = Entry { at: ms(1), node: NodeId::new(2), note };
+        let line = format!(r#"{{"at":1000000,"node":2,"note":{json}}}"#);
+        assert_eq!(serde_json::to_string(&entry).expect("it is plain data"), line);
+        assert_eq!(serde_json::from_str::<Entry>(&line).expect("it was just written"), entry);
+    }
+    assert!(serde_json::from_str::<Authorities>("[64]").is_err());
+    assert!(serde_json::from_str::<AttemptId>(r#"{"client":2,"ordinal":0}"#).is_err());
+}
