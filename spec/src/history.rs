@@ -20,7 +20,7 @@ pub struct OpId(pub u32);
 
 /// A thread of a client: it does one thing after another, and goes on while others of its client wait. One client's
 /// are numbered in the order in which they begin.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Thread(pub u32);
 
 /// The version of a guarded object: 0 at first, one more with every accepted write.

@@ -78,8 +78,8 @@ fn notes_as_json_are_written_down() {
     counted.count(NodeId::new(4));
     let written = [
         (
-            Note::Attempting { attempt, lock: "orders".into(), after: None },
-            r#"{"attempting":{"attempt":{"client":2,"ordinal":1},"lock":"orders","after":null}}"#,
+            Note::Attempting { attempt, lock: "orders".into(), thread: Thread(1), after: None },
+            r#"{"attempting":{"attempt":{"client":2,"ordinal":1},"lock":"orders","thread":1,"after":null}}"#,
         ),
         (
             Note::Granted { attempt, token: Some(Token(33)), until: Some(MonoTime::from_nanos(9)), counted },
