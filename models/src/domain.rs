@@ -9,7 +9,7 @@ use std::fmt;
 use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
 use spec::{Cause, Note, Token};
 
-use crate::redis::{Command, Key, Reply};
+use crate::redis::{Command, Key, Published, Reply};
 use crate::resource::{Op, OpReply, Stored};
 use crate::script::points;
 
@@ -27,6 +27,7 @@ impl Domain for Locks {
         match message {
             Message::Redis(command) => command.operation(),
             Message::Op(op) => op.operation(),
+            Message::RedisPush(_) => Operation("message"),
             // A reply is known by what it answers; the kernel never asks.
             Message::RedisReply(_) | Message::OpReply(_) => Operation("reply"),
         }
@@ -67,19 +68,28 @@ pub enum Message {
     Redis(Command),
     /// From a Redis server.
     RedisReply(Reply),
+    /// From a Redis server, to who is subscribed.
+    RedisPush(Published),
     /// To the guarded resource.
     Op(Op),
     /// From the guarded resource.
     OpReply(OpReply),
 }
 
-digest_enum!(Message { 1 => Redis(command), 2 => RedisReply(reply), 3 => Op(op), 4 => OpReply(reply) });
+digest_enum!(Message {
+    1 => Redis(command),
+    2 => RedisReply(reply),
+    3 => Op(op),
+    4 => OpReply(reply),
+    5 => RedisPush(published),
+});
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Redis(command) => command.fmt(f),
             Self::RedisReply(reply) => reply.fmt(f),
+            Self::RedisPush(published) => published.fmt(f),
             Self::Op(op) => op.fmt(f),
             Self::OpReply(reply) => reply.fmt(f),
         }
@@ -107,7 +117,7 @@ macro_rules! carried {
         }
     )* };
 }
-carried!(Redis(Command), RedisReply(Reply), Op(Op), OpReply(OpReply));
+carried!(Redis(Command), RedisReply(Reply), RedisPush(Published), Op(Op), OpReply(OpReply));
 
 /// No message is the one that is never sent.
 impl TryFrom<Message> for Never {

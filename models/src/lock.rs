@@ -13,7 +13,7 @@ pub use redis::{
     Again, Extend, LateGrant, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take, TokenSource,
     ZeroLength, points,
 };
-pub use redisson::{RedissonLock, Resend};
+pub use redisson::{Order, RedissonLock, Resend, SLOT, Told, Waits};
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
 pub use server::{Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
@@ -60,6 +60,8 @@ pub struct LockFacts {
     pub points: &'static [Point],
     /// The requests of its recipe, by the names that faults use.
     pub operations: &'static [Operation],
+    /// What its servers push to those that wait, by the names that faults use.
+    pub pushes: &'static [Operation],
     /// Whether it can give a fencing token.
     pub has_token: bool,
     /// What can be set about it, in the order of `show lock`.
@@ -104,8 +106,17 @@ impl Lock {
     pub fn operations(&self) -> Vec<(Operation, Occasion)> {
         match self {
             Self::Redis(lock) => lock.operations(),
-            Self::Redisson(_) => redisson::OPERATIONS.to_vec(),
+            Self::Redisson(lock) => lock.operations(),
             Self::None => Vec::new(),
+        }
+    }
+
+    /// What its servers push as it is set.
+    #[must_use]
+    pub fn pushes(&self) -> &'static [Operation] {
+        match self {
+            Self::Redisson(lock) => lock.pushes(),
+            Self::Redis(_) | Self::None => &[],
         }
     }
 

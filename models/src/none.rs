@@ -16,6 +16,7 @@ pub(crate) const FACTS: LockFacts = LockFacts {
     groups: &[],
     points: &[],
     operations: &[],
+    pushes: &[],
     has_token: false,
     switches: &[],
     service_name: "none",

@@ -54,6 +54,19 @@ pub trait Recipe<H: Host>: Clone + 'static {
         None
     }
 
+    /// Waits until it is to ask again for a lock that was not granted: for as long as the client would, `delay`, unless
+    /// the lock tells those that wait. Gives back whether it is to: if that would be after `until`, on the
+    /// client's monotonic clock, the client gives up.
+    async fn await_turn(&self, host: &H, lock: LockName, delay: Duration, until: Option<MonoTime>) -> bool {
+        let _ = lock;
+        after_delay(host, delay, until).await
+    }
+
+    /// The client has given up, and asks for that lock no more.
+    async fn give_up(&self, host: &H, lock: LockName) {
+        let _ = (host, lock);
+    }
+
     /// Asks for that lock, once.
     async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Self::Proof>;
 
@@ -84,6 +97,15 @@ pub trait Recipe<H: Host>: Clone + 'static {
 
     /// Gives the lock back.
     async fn release(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>) -> Release;
+}
+
+/// Waits for so long, if that is before `until`.
+pub(crate) async fn after_delay<H: Host>(host: &H, delay: Duration, until: Option<MonoTime>) -> bool {
+    if until.is_some_and(|until| host.monotonic() + delay >= until) {
+        return false;
+    }
+    host.sleep(delay).await;
+    true
 }
 
 /// A lock that was granted.

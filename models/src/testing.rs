@@ -5,7 +5,7 @@
 //! network, one mishap for each kind of request, and nothing that happens at the same time.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -40,9 +40,12 @@ pub(crate) enum Mishap {
 }
 
 /// A request that one of the two services answers.
-pub(crate) trait Served: Request<Reply: TryFrom<Message, Error: Debug>> + Into<Message> {}
+pub(crate) trait Served:
+    Request<Reply: TryFrom<Message, Error: Debug>, Push: TryFrom<Message>> + Into<Message>
+{
+}
 
-impl<R: Request<Reply: TryFrom<Message, Error: Debug>> + Into<Message>> Served for R {}
+impl<R: Request<Reply: TryFrom<Message, Error: Debug>, Push: TryFrom<Message>> + Into<Message>> Served for R {}
 
 type Job = Pin<Box<dyn Future<Output = ()>>>;
 type Strike = Rc<dyn Fn(&Bench)>;
@@ -58,6 +61,9 @@ struct World {
     scope: Cell<Option<AttemptId>>,
     jobs: RefCell<Vec<(Rc<Cell<bool>>, Job)>>,
     mishaps: RefCell<BTreeMap<Operation, Mishap>>,
+    /// How many connections there were, and what was pushed on each.
+    connections: Cell<u32>,
+    pushed: RefCell<BTreeMap<ConnId, VecDeque<Message>>>,
     strikes: RefCell<BTreeMap<Point, Strike>>,
     events: RefCell<Vec<Event>>,
 }
@@ -83,6 +89,8 @@ impl Bench {
             scope: Cell::default(),
             jobs: RefCell::default(),
             mishaps: RefCell::default(),
+            connections: Cell::default(),
+            pushed: RefCell::default(),
             strikes: RefCell::default(),
             events: RefCell::default(),
         }))
@@ -130,13 +138,13 @@ impl Bench {
 
     /// Has a request served, in the name of that attempt.
     pub(crate) fn serve<R: Served>(&self, by: Option<AttemptId>, at: Server<R>, request: R) -> R::Reply {
-        self.deliver(by, at.node(), request.into()).try_into().expect("the right kind of reply")
+        self.deliver(by, ConnId::new(0), at.node(), request.into()).try_into().expect("the right kind of reply")
     }
 
-    fn deliver(&self, by: Option<AttemptId>, node: NodeId, message: Message) -> Message {
+    fn deliver(&self, by: Option<AttemptId>, conn: ConnId, node: NodeId, message: Message) -> Message {
         let mut cx = Context::at(node, self.monotonic(), self.wall());
         cx.attempt = by;
-        let from = Origin { conn: ConnId::new(0), call: CallId::new(0), operation: Locks::operation(&message) };
+        let from = Origin { conn, call: CallId::new(0), operation: Locks::operation(&message) };
         self.0.services.borrow_mut()[node.index()].on_message(&mut cx, from, message);
         let mut reply = None;
         for effect in cx.effects {
@@ -145,6 +153,7 @@ impl Bench {
                 Effect::Reply(_, message) => reply = Some(message),
                 // Time passes on no server here: what has expired is found when it is touched.
                 Effect::SetTimer(..) | Effect::CancelTimer(..) => {}
+                Effect::Push(conn, message) => self.0.pushed.borrow_mut().entry(conn).or_default().push_back(message),
                 other => panic!("no service here does that: {other:?}"),
             }
         }
@@ -266,6 +275,7 @@ impl<T> Task<T> for Spawned<T> {
 
 pub(crate) struct Wire<R> {
     bench: Bench,
+    conn: ConnId,
     server: Server<R>,
     closed: Cell<bool>,
 }
@@ -286,7 +296,9 @@ impl<R: Served> Calls<R> for Bench {
             Some(Mishap::ReplyTakes(length)) => self.sleep(length).await,
             Some(_) => return Err(ConnectError::Refused),
         }
-        Ok(Wire { bench: self.clone(), server, closed: Cell::new(false) })
+        self.0.connections.update(|connections| connections + 1);
+        let conn = ConnId::new(self.0.connections.get());
+        Ok(Wire { bench: self.clone(), conn, server, closed: Cell::new(false) })
     }
 }
 
@@ -295,7 +307,7 @@ impl<R: Served> Connection<R> for Wire<R> {
         !self.closed.get()
     }
     async fn call(&self, request: R, timeout: Duration) -> Result<R::Reply, CallError> {
-        let Self { bench, server, closed } = self;
+        let Self { bench, conn, server, closed } = self;
         if closed.get() {
             return Err(CallError::Closed);
         }
@@ -304,7 +316,7 @@ impl<R: Served> Connection<R> for Wire<R> {
         let mishap = bench.0.mishaps.borrow_mut().remove(&Locks::operation(&message));
         let reply = match mishap {
             Some(Mishap::RequestLost) => None,
-            _ => Some(bench.deliver(by, server.node(), message)),
+            _ => Some(bench.deliver(by, *conn, server.node(), message)),
         };
         let takes = match mishap {
             None => Duration::ZERO,
@@ -319,6 +331,13 @@ impl<R: Served> Connection<R> for Wire<R> {
         Ok(reply.and_then(|reply| reply.try_into().ok()).expect("the right kind of reply"))
     }
     async fn pushed(&self) -> Option<R::Push> {
-        None
+        poll_fn(|_| {
+            if self.closed.get() {
+                return Poll::Ready(None);
+            }
+            let next = self.bench.0.pushed.borrow_mut().get_mut(&self.conn).and_then(VecDeque::pop_front);
+            next.map_or(Poll::Pending, |message| Poll::Ready(message.try_into().ok()))
+        })
+        .await
     }
 }

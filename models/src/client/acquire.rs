@@ -36,9 +36,10 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     ) -> Result<Section<H, L>, Over> {
         let (host, last) = (&self.host, Cell::new(None));
         let interrupted = host.interrupted();
-        let outcome = match first(self.try_to_acquire((thread, lock), wait, &last), interrupted).await {
-            Either::Left(outcome) => outcome,
-            Either::Right(()) => Err(Over),
+        let (outcome, gives_up) = match first(self.try_to_acquire((thread, lock), wait, &last), interrupted).await {
+            Either::Left(outcome) => (outcome, true),
+            // It is gone before it can tidy up.
+            Either::Right(()) => (Err(Over), false),
         };
         match (outcome, last.get()) {
             (Ok((attempt, lease)), _) => {
@@ -49,7 +50,12 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
                 host.attempt(attempt, mark(host, Note::Failed { attempt }, points::FAILED)).await;
                 host.note(Note::GaveUp { attempt });
             }
-            (Err(Over), Some(Try::Over(attempt))) => host.note(Note::GaveUp { attempt }),
+            (Err(Over), Some(Try::Over(attempt))) => {
+                host.note(Note::GaveUp { attempt });
+                if gives_up {
+                    host.attempt(attempt, self.recipe.give_up(host, lock)).await;
+                }
+            }
             (Err(Over), None) => {}
         }
         Err(Over)
@@ -74,10 +80,9 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
                 return Ok((attempt, lease));
             }
             let delay = backoff.next(|| host.random(Purpose::Workload)).ok_or(Over)?;
-            if end.is_some_and(|end| host.monotonic() + delay >= end) {
+            if !self.recipe.await_turn(host, what.1, delay, end).await {
                 return Err(Over);
             }
-            host.sleep(delay).await;
             after = Some(attempt);
         }
     }

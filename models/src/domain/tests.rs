@@ -81,7 +81,7 @@ fn messages_read_like_what_one_would_type() {
             r#"EVAL hash-lock lock:orders "7f3a…" 9000"#),
         (eval(Script::HashLock { key: key(), owner: value(), px: 9_000, request: NonZeroU64::new(7) }),
             r#"EVAL hash-lock lock:orders "7f3a…" 9000 7"#),
-        (eval(Script::HashUnlock { key: key(), owner: value(), px: 9_000 }),
+        (eval(Script::HashUnlock { key: key(), owner: value(), px: 9_000, tells: false }),
             r#"EVAL hash-unlock lock:orders "7f3a…" 9000"#),
         (eval(Script::HashExtend { key: key(), owner: value(), px: 9_000 }),
             r#"EVAL hash-extend lock:orders "7f3a…" 9000"#),

@@ -223,6 +223,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
         Operation("multi"),
         Operation("exec"),
     ],
+    pushes: &[],
     has_token: true,
     switches: &SWITCHES,
     service_name: server::NAME,

@@ -6,9 +6,10 @@
 
 use std::fmt;
 
-use host::{Digest, Fold, Never, Operation, Request, digest_enum};
+use host::{Digest, Fold, Operation, Request, digest_enum};
 
-use super::{RedisError, Reply, Script, Value};
+use super::collections::On;
+use super::{ListCommand, Published, RedisError, Reply, Script, SortedCommand, Value};
 
 /// The name of a key. (Redis takes any bytes; the keys of locks are text.)
 pub type Key = host::Name;
@@ -124,6 +125,32 @@ pub enum Command {
         /// How much more.
         by: i64,
     },
+    /// What is asked of a list.
+    List {
+        /// Which key.
+        key: Key,
+        /// What.
+        what: ListCommand,
+    },
+    /// What is asked of a sorted set.
+    Sorted {
+        /// Which key.
+        key: Key,
+        /// What.
+        what: SortedCommand,
+    },
+    /// `SUBSCRIBE channel`
+    Subscribe {
+        /// To which channel.
+        channel: Value,
+    },
+    /// `PUBLISH channel message`
+    Publish {
+        /// On which channel.
+        channel: Value,
+        /// What is said.
+        message: Value,
+    },
     /// `EVAL script …`
     Eval(Script),
     /// `MULTI`
@@ -204,7 +231,7 @@ pub enum Lives {
 
 impl Request for Command {
     type Reply = Reply;
-    type Push = Never;
+    type Push = Published;
 }
 
 impl Command {
@@ -240,6 +267,10 @@ impl Command {
             Self::Hexists { .. } => "hexists",
             Self::Hdel { .. } => "hdel",
             Self::Hincrby { .. } => "hincrby",
+            Self::List { what, .. } => what.verb(),
+            Self::Sorted { what, .. } => what.verb(),
+            Self::Subscribe { .. } => "subscribe",
+            Self::Publish { .. } => "publish",
             Self::Multi => "multi",
             Self::Exec => "exec",
             Self::Discard => "discard",
@@ -302,6 +333,10 @@ digest_enum!(Command {
     21 => Unwatch,
     22 => Pexpiretime { key },
     23 => Malformed(malformed),
+    24 => List { key, what },
+    25 => Sorted { key, what },
+    26 => Subscribe { channel },
+    27 => Publish { channel, message },
 });
 
 impl Digest for Malformed {
@@ -357,6 +392,10 @@ impl fmt::Display for Command {
             Self::Hexists { key, field } => write!(f, "HEXISTS {key} {field}"),
             Self::Hdel { key, field } => write!(f, "HDEL {key} {field}"),
             Self::Hincrby { key, field, by } => write!(f, "HINCRBY {key} {field} {by}"),
+            Self::List { key, what } => On(key, what).fmt(f),
+            Self::Sorted { key, what } => On(key, what).fmt(f),
+            Self::Subscribe { channel } => write!(f, "SUBSCRIBE {channel}"),
+            Self::Publish { channel, message } => write!(f, "PUBLISH {channel} {message}"),
             Self::Eval(script) => write!(f, "EVAL {script}"),
             Self::Multi => f.write_str("MULTI"),
             Self::Exec => f.write_str("EXEC"),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use host::{AttemptId, Context, Shortage};
 use spec::{Cause, Note};
 
+use super::channels::Channels;
 use super::keyspace::{Data, Entry, Keyspace};
 use super::transaction::Transactions;
 use super::{Command, ExpireIf, Key, Length, Lives, RedisError, Reply, SetIf, Value};
@@ -17,6 +18,7 @@ use crate::domain::Locks;
 pub(super) struct Step<'a> {
     pub(super) keys: &'a mut Keyspace,
     pub(super) transactions: &'a mut Transactions,
+    pub(super) channels: &'a mut Channels,
     pub(super) cx: &'a mut Context<Locks>,
     /// The clock of the times to live in ms, read once.
     pub(super) now: i64,
@@ -43,6 +45,8 @@ impl Command {
             Self::Set { .. } | Self::Setnx { .. } | Self::Incr { .. } | Self::Hset { .. } | Self::Hincrby { .. } => {
                 Effect::Grows
             }
+            Self::List { what, .. } => what.effect(),
+            Self::Sorted { what, .. } => what.effect(),
             Self::Del { .. } | Self::Expire { .. } | Self::Persist { .. } | Self::Hdel { .. } => Effect::Writes,
             Self::Get { .. }
             | Self::Exists { .. }
@@ -51,6 +55,8 @@ impl Command {
             | Self::Pexpiretime { .. }
             | Self::Hget { .. }
             | Self::Hexists { .. }
+            | Self::Subscribe { .. }
+            | Self::Publish { .. }
             | Self::Eval(_)
             | Self::Multi
             | Self::Exec
@@ -98,10 +104,18 @@ impl Step<'_> {
             Command::Hexists { key, field } => yes_or_no(self.hget(&key, &field)?.is_some()),
             Command::Hdel { key, field } => yes_or_no(self.hdel(&key, &field)?),
             Command::Hincrby { key, field, by } => Reply::Int(self.hincrby(key, field, by)?),
+            Command::List { key, what } => self.list(key, what)?,
+            Command::Sorted { key, what } => self.sorted(key, what)?,
+            Command::Publish { channel, message } => self.publish(&channel, &message),
             Command::Eval(script) => script.run(self)?,
             Command::Malformed(malformed) => return Err(malformed.error),
-            Command::Multi | Command::Exec | Command::Discard | Command::Watch { .. } | Command::Unwatch => {
-                unreachable!("the server sees to transactions before it comes to the data")
+            Command::Multi
+            | Command::Exec
+            | Command::Discard
+            | Command::Watch { .. }
+            | Command::Unwatch
+            | Command::Subscribe { .. } => {
+                unreachable!("the server sees to what is of one connection before it comes to the data")
             }
         })
     }
@@ -221,7 +235,7 @@ impl Step<'_> {
         match self.live(key).map(|entry| &entry.data) {
             None => Ok(None),
             Some(Data::String(value)) => Ok(Some(value.clone())),
-            Some(Data::Hash(_)) => Err(RedisError::WrongType),
+            Some(_) => Err(RedisError::WrongType),
         }
     }
 
@@ -229,7 +243,7 @@ impl Step<'_> {
         match self.live(key).map(|entry| &entry.data) {
             None => Ok(None),
             Some(Data::Hash(fields)) => Ok(fields.get(field).cloned()),
-            Some(Data::String(_)) => Err(RedisError::WrongType),
+            Some(_) => Err(RedisError::WrongType),
         }
     }
 
@@ -263,13 +277,18 @@ impl Step<'_> {
 
     /// The fields of a hash, which is made if there is none: nobody's, until a lock calls it its own.
     fn hash_mut(&mut self, key: Key) -> Result<&mut BTreeMap<Value, Value>, RedisError> {
-        if !self.exists(&key) {
-            self.insert(key, Entry { data: Data::Hash(BTreeMap::new()), when: None, owner: None });
-        }
-        match self.live(&key).map(|entry| &mut entry.data) {
-            Some(Data::Hash(fields)) => Ok(fields),
+        match self.data_mut(key, || Data::Hash(BTreeMap::new())) {
+            Data::Hash(fields) => Ok(fields),
             _ => Err(RedisError::WrongType),
         }
+    }
+
+    /// What the key holds, which is made if there is none: nobody's.
+    pub(super) fn data_mut(&mut self, key: Key, empty: impl FnOnce() -> Data) -> &mut Data {
+        if !self.exists(&key) {
+            self.insert(key, Entry { data: empty(), when: None, owner: None });
+        }
+        &mut self.live(&key).expect("it was there, or has been made").data
     }
 
     pub(super) fn exists(&mut self, key: &Key) -> bool {
@@ -312,7 +331,7 @@ impl Step<'_> {
     }
 
     /// A key has changed: transactions that watch it will not run.
-    fn touch(&mut self, key: &Key) {
+    pub(super) fn touch(&mut self, key: &Key) {
         self.transactions.touch(key, true);
     }
 
@@ -351,10 +370,10 @@ impl Step<'_> {
 }
 
 /// 1 or 0, as Redis says yes or no.
-fn yes_or_no(yes: bool) -> Reply {
+pub(super) fn yes_or_no(yes: bool) -> Reply {
     Reply::Int(yes.into())
 }
 
-fn bulk(value: Option<Value>) -> Reply {
+pub(super) fn bulk(value: Option<Value>) -> Reply {
     value.map_or(Reply::Nil, Reply::Bulk)
 }

@@ -1,6 +1,6 @@
 //! The keys of one server, their expiry, and in their shadow the attempts that own them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use host::AttemptId;
 
@@ -11,6 +11,9 @@ use super::{Key, Value};
 pub(super) enum Data {
     String(Value),
     Hash(BTreeMap<Value, Value>),
+    List(VecDeque<Value>),
+    /// The score of each member.
+    Sorted(BTreeMap<Value, i64>),
 }
 
 /// One key.

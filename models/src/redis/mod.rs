@@ -5,13 +5,17 @@
 //! | [`server`] | the server's state machine |
 //! | `execute`, `transaction` | one command or script, one connection's transaction |
 //! | `keyspace` | the keys, and when they are gone |
-//! | [`command`], [`script`], [`reply`], [`value`] | what travels |
+//! | `collections`, `channels` | lists and sorted sets; what is published |
+//! | [`command`], [`script`], [`fair`], [`reply`], [`value`] | what travels |
 //! | `wire` | the same as bytes: how a client says it, and what a server makes of it |
 //! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete, and its departures |
 //! | [`redisson`] | Redisson's lock: a hash that counts, a watchdog |
 
+mod channels;
+mod collections;
 pub mod command;
 mod execute;
+pub mod fair;
 mod keyspace;
 pub mod lock;
 pub mod redisson;
@@ -22,7 +26,10 @@ mod transaction;
 pub mod value;
 mod wire;
 
+pub use channels::Published;
+pub use collections::{ListCommand, SortedCommand};
 pub use command::{Command, ExpireIf, Key, Length, Lives, Malformed, SetIf};
+pub use fair::{FairScript, Queue, Told};
 pub use lock::SingleRedis;
 pub use redisson::Redisson;
 pub use reply::{RedisError, Reply};

@@ -60,6 +60,11 @@ pub enum RedisError {
         /// The command.
         command: &'static str,
     },
+    /// A connection that is subscribed asks for something else.
+    Subscribed {
+        /// The command, in lower case.
+        command: Name,
+    },
     /// Options that the command does not have, or not together.
     Syntax,
     /// Too few arguments, or too many.
@@ -108,6 +113,7 @@ digest_enum!(RedisError {
     15 => ExpireGtWithLt,
     16 => UnsupportedOption { option },
     17 => AbortedUncounted,
+    18 => Subscribed { command },
 });
 
 impl fmt::Display for Reply {
@@ -147,6 +153,11 @@ impl fmt::Display for RedisError {
             Self::NestedMulti => f.write_str("ERR MULTI calls can not be nested"),
             Self::WatchInMulti => f.write_str("ERR WATCH inside MULTI is not allowed"),
             Self::WithoutMulti { command } => write!(f, "ERR {command} without MULTI"),
+            Self::Subscribed { command } => write!(
+                f,
+                "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+                 allowed in this context"
+            ),
             Self::Syntax => f.write_str("ERR syntax error"),
             Self::WrongNumberOfArguments { command } => {
                 write!(f, "ERR wrong number of arguments for '{command}' command")

@@ -10,7 +10,8 @@ use std::num::NonZeroU64;
 use host::digest_enum;
 
 use super::execute::Step;
-use super::{Command, Key, Lives, RedisError, Reply, Value};
+use super::fair::{UNLOCKED, channel_of};
+use super::{Command, FairScript, Key, Lives, RedisError, Reply, Value};
 
 /// A script of a lock.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,7 +89,8 @@ pub enum Script {
     /// `if hexists(key, owner) == 0 then return nil end; if hincrby(key, owner, -1) > 0 then pexpire(key, px); `
     /// `return 0 else del(key); return 1 end`
     ///
-    /// The unlock script of Redisson's `RLock`, without the message to waiting clients.
+    /// The unlock script of Redisson's `RLock`. Those that wait may be told:
+    /// `publish(channel, '0')` goes after the `del`.
     HashUnlock {
         /// Which key.
         key: Key,
@@ -96,6 +98,8 @@ pub enum Script {
         owner: Value,
         /// The key's time to live in ms if entries are left.
         px: i64,
+        /// Whether those that wait are told, on the channel of the lock.
+        tells: bool,
     },
     /// `if hexists(key, owner) == 1 then pexpire(key, px); return 1 else return 0 end`
     ///
@@ -108,6 +112,8 @@ pub enum Script {
         /// The key's new time to live in ms.
         px: i64,
     },
+    /// A script of Redisson's fair lock, which has much to say.
+    Fair(Box<FairScript>),
 }
 
 /// The field of a lock's hash that holds the last request's name.
@@ -124,6 +130,7 @@ impl Script {
             | Self::ExtendOrCreate { .. }
             | Self::ExtendByAdding { .. }
             | Self::HashExtend { .. } => "renew",
+            Self::Fair(script) => script.operation(),
         }
     }
 
@@ -171,7 +178,7 @@ impl Script {
                 Ok(Reply::Int(length))
             }
             Self::HashLock { key, owner, px, request } => hash_lock(step, key, owner, px, request),
-            Self::HashUnlock { key, owner, px } => {
+            Self::HashUnlock { key, owner, px, tells } => {
                 if step.hget(&key, &owner)?.is_none() {
                     return Ok(Reply::Nil);
                 }
@@ -179,8 +186,13 @@ impl Script {
                     step.run(Command::pexpire(key, px))?;
                     return Ok(Reply::Int(0));
                 }
-                step.run(Command::Del { key })
+                let deleted = step.run(Command::Del { key })?;
+                if tells {
+                    step.publish(&channel_of(&key), &UNLOCKED.into());
+                }
+                Ok(deleted)
             }
+            Self::Fair(script) => script.run(step),
             Self::HashExtend { key, owner, px } => match step.hget(&key, &owner)? {
                 Some(_) => step.run(Command::pexpire(key, px)),
                 None => Ok(Reply::Int(0)),
@@ -236,6 +248,12 @@ const fn in_lua(number: i128) -> i64 {
 /// From here on, Lua writes numbers with an exponent, which Redis does not take for integers.
 const LONGEST_WRITTEN_OUT: u64 = 100_000_000_000_000_000;
 
+impl From<FairScript> for Script {
+    fn from(script: FairScript) -> Self {
+        Self::Fair(Box::new(script))
+    }
+}
+
 digest_enum!(Script {
     1 => CompareAndDelete { key, value },
     2 => CompareAndPexpire { key, value, px },
@@ -243,8 +261,9 @@ digest_enum!(Script {
     4 => ExtendOrCreate { key, value, px },
     5 => ExtendByAdding { key, value, px },
     6 => HashLock { key, owner, px, request },
-    7 => HashUnlock { key, owner, px },
+    7 => HashUnlock { key, owner, px, tells },
     8 => HashExtend { key, owner, px },
+    9 => Fair(script),
 });
 
 impl fmt::Display for Script {
@@ -262,7 +281,8 @@ impl fmt::Display for Script {
                 write!(f, "hash-lock {key} {owner} {px}")?;
                 request.map_or(Ok(()), |request| write!(f, " {request}"))
             }
-            Self::HashUnlock { key, owner, px } => write!(f, "hash-unlock {key} {owner} {px}"),
+            Self::HashUnlock { key, owner, px, .. } => write!(f, "hash-unlock {key} {owner} {px}"),
+            Self::Fair(script) => script.fmt(f),
             Self::HashExtend { key, owner, px } => write!(f, "hash-extend {key} {owner} {px}"),
         }
     }

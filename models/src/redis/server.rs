@@ -15,12 +15,13 @@
 //! * **Memory.** No policy of eviction: on a machine that is short of memory the server refuses to grow
 //!   (`OOM`). What it evicts, a fault evicts.
 //!
-//! Not modelled: replication, blocking commands, publish and subscribe, types other than strings and hashes,
+//! Not modelled: replication, blocking commands, types other than strings, hashes, lists and sorted sets,
 //! conditions of `EXPIRE` in pairs, the interpreter of scripts.
 
 use host::{ConnId, Context, Deadline, MonoTime, Origin, Service, TimerId, WallTime};
 
 use super::Reply;
+use super::channels::Channels;
 use super::execute::Step;
 use super::keyspace::Keyspace;
 use super::transaction::Transactions;
@@ -43,6 +44,7 @@ pub struct Redis {
     clock: TtlClock,
     keys: Keyspace,
     transactions: Transactions,
+    channels: Channels,
     /// The deadline of the lock that expires next, as the timer is set.
     next_expiry: Option<i64>,
 }
@@ -81,6 +83,7 @@ impl Service<Locks> for Redis {
 
     fn on_close(&mut self, _: &mut Context<Locks>, conn: ConnId) {
         self.transactions.forget(conn);
+        self.channels.forget(conn);
     }
 }
 
@@ -97,7 +100,8 @@ impl Redis {
             TtlClock::Wall => wall,
             TtlClock::Monotonic => i64::try_from(cx.mono.as_nanos() / NANOS).unwrap_or(i64::MAX),
         };
-        Step { keys: &mut self.keys, transactions: &mut self.transactions, cx, now, wall }
+        let Self { keys, transactions, channels, .. } = self;
+        Step { keys, transactions, channels, cx, now, wall }
     }
 
     /// Sets the timer for the next lock that expires.

@@ -60,6 +60,11 @@ impl Step<'_> {
     pub(super) fn serve(&mut self, conn: ConnId, command: Command) -> Result<Reply, RedisError> {
         let queues = self.transactions.by_connection.get(&conn).is_some_and(|transaction| transaction.queue.is_some());
         match command {
+            Command::Subscribe { channel } => Ok(self.subscribe(conn, channel)),
+            command if self.channels.count(conn) > 0 => match command {
+                Command::Malformed(Malformed { error, queues: false, .. }) => Err(error),
+                command => Err(RedisError::Subscribed { command: command.name() }),
+            },
             Command::Multi if queues => Err(RedisError::NestedMulti),
             Command::Multi => {
                 self.transactions.by_connection.entry(conn).or_default().queue = Some(Vec::new());

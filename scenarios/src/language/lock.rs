@@ -8,7 +8,7 @@
 use host::Duration;
 use models::guard::Guard;
 use models::lock::switch::Choice;
-use models::lock::{LOCKS, Lock, RedisLock, RedissonLock, Renew, Take, TokenSource};
+use models::lock::{LOCKS, Lock, RedisLock, RedissonLock, Renew, SLOT, Take, TokenSource};
 
 use super::error::Sink;
 use super::merge::lay;
@@ -110,7 +110,8 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
 
 fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedissonLock> {
     let (sink, site) = (fields.sink, fields.site);
-    let resend = switch(fields);
+    let (resend, waits, order, told) = (switch(fields), switch(fields), switch(fields), switch(fields));
+    let slot = fields.or("slot", SLOT, positive);
     let a_third = ttl.flatten().map(|ttl| ttl / 3);
     let renew = match fields.get("renew") {
         Some(entry) => table(sink, &entry.node, "`renew`", |fields| {
@@ -126,7 +127,7 @@ fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Du
     if guard.is_some_and(Guard::orders_tokens) {
         return no_token(sink, site);
     }
-    Some(RedissonLock { resend: resend?, renew: renew? })
+    Some(RedissonLock { resend: resend?, renew: renew?, waits: waits?, order: order?, told: told?, slot: slot? })
 }
 
 /// Reads how a lease is extended every so often.

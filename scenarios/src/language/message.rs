@@ -1,8 +1,8 @@
 //! Faults of one message: `drop` and `delay`.
 //!
-//! `{ request | reply = OPERATION, of, server, nth = 1 | "every" }`: the nth such request that one of
-//! the clients `of` (default: all) sends, or the reply to it. An operation that none of their scripts
-//! ever sends is refused, and so is a server that does not answer it.
+//! `{ request | reply | push = OPERATION, of, server, nth = 1 | "every" }`: the nth such request that one of
+//! the clients `of` (default: all) sends, or the reply to it, or what it is told without having asked. An operation
+//! that none of their scripts ever sends is refused, and so is a server that does not answer it.
 
 use host::Operation;
 use models::lock::{Lock, RESOURCE_OPERATIONS};
@@ -40,19 +40,19 @@ fn message(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<Messa
     });
     let (direction, entry) = match present.as_slice() {
         [(direction, entry)] => (*direction, *entry),
-        [] if fields.misspelt(&["request", "reply"]) => return None,
+        [] if fields.misspelt(&["request", "reply", "push"]) => return None,
         [] => {
-            sink.error(fields.site, "missing `request` or `reply`: which message is meant");
+            sink.error(fields.site, "missing `request`, `reply` or `push`: which message is meant");
             return None;
         }
         [_, (_, second), ..] => {
-            sink.error(second.site, "one message is a `request` or a `reply`, not both");
+            sink.error(second.site, "one message is a `request`, a `reply` or a `push`, and no two of them");
             return None;
         }
     };
     let operation = operation(sink, direction, entry, world);
     let (operation, of, server) = (operation?, of?, server?);
-    sent(sink, entry, operation, &of, world)?;
+    meets(sink, entry, direction, operation, &of, world)?;
     let server = match server {
         Some((server, node)) => Some(answers(sink, node, server, operation, world)?),
         None => None,
@@ -70,14 +70,20 @@ fn clients(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<Vec<
 }
 
 fn operation(sink: &Sink, direction: Direction, entry: &Entry, world: &World) -> Option<Operation> {
-    if direction == Direction::Push {
-        sink.error(entry.site, "this can never apply: no server of this lock pushes anything");
-        return None;
-    }
     let Some(name) = entry.node.as_text() else {
         return wrong_type(sink, &entry.node, "an operation is named by a string");
     };
     world.lock.as_ref()?;
+    if direction == Direction::Push {
+        let pushed = world.of_locks(|lock| lock.pushes().to_vec());
+        if pushed.is_empty() {
+            sink.error(entry.site, "this can never apply: no server of this lock pushes anything");
+            return None;
+        }
+        let names: Vec<_> = pushed.iter().map(|operation| operation.0).collect();
+        let known = pushed.iter().find(|operation| operation.0 == name).copied();
+        return known.or_else(|| unknown_word(sink, entry.node.site, "what is pushed", name, &names));
+    }
     let of_locks = world.of_locks(|lock| lock.facts().operations.to_vec());
     if let Some(operation) = of_locks.iter().chain(RESOURCE_OPERATIONS).find(|operation| operation.0 == name) {
         return Some(*operation);
@@ -90,13 +96,26 @@ fn operation(sink: &Sink, direction: Direction, entry: &Entry, world: &World) ->
     unknown_word(sink, entry.node.site, "an operation", name, &names)
 }
 
-/// Whether one of these clients ever sends such a request.
-fn sent(sink: &Sink, entry: &Entry, operation: Operation, of: &[NodeRef], world: &World) -> Option<()> {
+/// Whether one of these clients ever sends such a request, or is told such a thing.
+fn meets(
+    sink: &Sink,
+    entry: &Entry,
+    direction: Direction,
+    operation: Operation,
+    of: &[NodeRef],
+    world: &World,
+) -> Option<()> {
     let mut clients = of.iter().flat_map(|client| world.meant(client));
-    if clients.any(|(uses, lock)| uses.sends(operation, lock)) || of.is_empty() {
+    let is_pushed = |lock: Option<&Lock>| lock.is_none_or(|lock| lock.pushes().contains(&operation));
+    let (met, verb) = if direction == Direction::Push {
+        (clients.any(|(uses, lock)| uses.acquire && is_pushed(lock)), "is told")
+    } else {
+        (clients.any(|(uses, lock)| uses.sends(operation, lock)), "sends")
+    };
+    if met || of.is_empty() {
         return Some(());
     }
-    sink.error(entry.node.site, format!("this can never apply: no such client ever sends `{}`", operation.0));
+    sink.error(entry.node.site, format!("this can never apply: no such client ever {verb} `{}`", operation.0));
     None
 }
 

@@ -9,7 +9,10 @@ use spec::{Cause, Note};
 use super::*;
 use crate::redis::{Command, Key, Lives, Script, SetIf};
 
+mod channels;
+mod collections;
 mod contract;
+mod fair;
 mod owners;
 
 /// A server, the clock on its wall, and the client that is asking.
@@ -27,6 +30,8 @@ struct Bench {
     timer: Option<i64>,
     /// What the machine lacks.
     short: Shortages,
+    /// What was pushed, and to whom.
+    pushed: Vec<(ConnId, String)>,
 }
 
 const A: &str = "value of A";
@@ -42,7 +47,8 @@ impl Bench {
     fn new() -> Self {
         let (redis, now) = (Redis::default(), 1_700_000_000_000);
         let (asker, owners, causes, extended, timer) = (None, Vec::new(), Vec::new(), Vec::new(), None);
-        Self { redis, now, mono: 0, asker, owners, causes, extended, timer, short: Shortages::default() }
+        let (short, pushed) = (Shortages::default(), Vec::new());
+        Self { redis, now, mono: 0, asker, owners, causes, extended, timer, short, pushed }
     }
 
     /// From here on, that client's attempt is asking.
@@ -78,6 +84,7 @@ impl Bench {
                 Effect::SetTimer(_, Deadline::Wall(at)) => self.timer = Some(at.millis()),
                 Effect::SetTimer(_, Deadline::Mono(at)) => self.timer = Some((at.as_nanos() / NANOS).cast_signed()),
                 Effect::CancelTimer(_) => self.timer = None,
+                Effect::Push(conn, message) => self.pushed.push((conn, message.to_string())),
                 other => panic!("{other:?}"),
             }
         }

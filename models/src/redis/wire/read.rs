@@ -1,6 +1,6 @@
 //! From what a client sends to the command that a server makes of it.
 //!
-//! Sources: the Redis 7.0.15 source (`server.c`, `t_string.c`, `expire.c`) and what such a server answers. The number of
+//! Sources: the Redis 7.0.15 source (`server.c`, `t_*.c`, `expire.c`) and what such a server answers. The number of
 //! arguments is looked at first, when a transaction queues as well; everything else when the command runs, the
 //! words before the numbers.
 
@@ -10,7 +10,10 @@ use std::num::NonZeroU64;
 use host::Name;
 
 use super::lua;
-use crate::redis::{Command, ExpireIf, Key, Length, Lives, Malformed, RedisError, Script, SetIf, Value};
+use crate::redis::{
+    Command, ExpireIf, FairScript, Key, Length, ListCommand, Lives, Malformed, Queue, RedisError, Script, SetIf,
+    SortedCommand, Told, Value,
+};
 
 /// Something that a Redis server answers, and the model does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +125,17 @@ fn read(args: &[Value]) -> Result<Command, Unread> {
             [of, field, by] => Ok(Command::Hincrby { key: key(of)?, field: field.clone(), by: integer(by)? }),
             _ => Err(wrong()),
         },
+        "rpush" | "lpop" | "lindex" | "lrange" | "lrem" => list(&name, rest, wrong),
+        "zadd" | "zscore" | "zincrby" | "zrem" | "zrange" => sorted(&name, rest, wrong),
+        "subscribe" => match rest {
+            [channel] => Ok(Command::Subscribe { channel: channel.clone() }),
+            [] => Err(wrong()),
+            _ => Err(Unread::NotModelled("several channels in one command")),
+        },
+        "publish" => match rest {
+            [channel, message] => Ok(Command::Publish { channel: channel.clone(), message: message.clone() }),
+            _ => Err(wrong()),
+        },
         "eval" => match rest {
             [text, count, rest @ ..] => script(text, count, rest).map(Command::Eval),
             _ => Err(wrong()),
@@ -166,6 +180,41 @@ fn set(key: Key, value: &Value, options: &[Value]) -> Result<Command, Unread> {
         Some((_, number)) => Lives::PxAt(integer(number)?),
     };
     Ok(Command::Set { key, value: value.clone(), only, get, lives })
+}
+
+/// What is asked of a list. Of ranges and counts, the model knows those that mean all of it.
+fn list(name: &str, rest: &[Value], wrong: impl Fn() -> Unread) -> Result<Command, Unread> {
+    let (of, what) = match (name, rest) {
+        ("rpush", [of, value]) => (of, ListCommand::Rpush(value.clone())),
+        ("lpop", [of]) => (of, ListCommand::Lpop),
+        ("lindex", [of, index]) => (of, ListCommand::Lindex(known(index)?)),
+        ("lrange", [of, from, to]) if [from.as_bytes(), to.as_bytes()] == [b"0".as_slice(), b"-1"] => {
+            (of, ListCommand::All)
+        }
+        ("lrem", [of, count, value]) if count.as_bytes() == b"0" => (of, ListCommand::Lrem(value.clone())),
+        ("lindex" | "lrange" | "lrem", [_, _] | [_]) | (_, [] | [_]) => return Err(wrong()),
+        _ => return Err(Unread::NotModelled("a part of a list, or several values in one command")),
+    };
+    Ok(Command::List { key: key(of)?, what })
+}
+
+/// What is asked of a sorted set.
+fn sorted(name: &str, rest: &[Value], wrong: impl Fn() -> Unread) -> Result<Command, Unread> {
+    let whole = |score: &Value| score.as_integer().ok_or(Unread::NotModelled("scores that are no whole numbers"));
+    let (of, what) = match (name, rest) {
+        ("zadd", [of, score, member]) => (of, SortedCommand::Zadd(whole(score)?, member.clone())),
+        ("zscore", [of, member]) => (of, SortedCommand::Zscore(member.clone())),
+        ("zincrby", [of, by, member]) => (of, SortedCommand::Zincrby(whole(by)?, member.clone())),
+        ("zrem", [of, member]) => (of, SortedCommand::Zrem(member.clone())),
+        ("zrange", [of, from, to]) if [from.as_bytes(), to.as_bytes()] == [b"0".as_slice(), b"-1"] => {
+            (of, SortedCommand::All)
+        }
+        (_, [] | [_]) | ("zadd" | "zincrby" | "zrange", [_, _]) | ("zscore" | "zincrby", [_, _, _, ..]) => {
+            return Err(wrong());
+        }
+        _ => return Err(Unread::NotModelled("a part of a sorted set, or several members in one command")),
+    };
+    Ok(Command::Sorted { key: key(of)?, what })
 }
 
 /// The conditions of `EXPIRE`.
@@ -217,13 +266,35 @@ fn script(text: &Value, count: &Value, rest: &[Value]) -> Result<Script, Unread>
             Script::HashLock { key: key(of)?, owner: owner.clone(), px: known(px)?, request }
         }
         (lua::HASH_UNLOCK, b"1", [of, px, owner]) => {
-            Script::HashUnlock { key: key(of)?, owner: owner.clone(), px: known(px)? }
+            Script::HashUnlock { key: key(of)?, owner: owner.clone(), px: known(px)?, tells: false }
+        }
+        (lua::HASH_UNLOCK_AND_TELL, b"1", [of, px, owner, _]) => {
+            Script::HashUnlock { key: key(of)?, owner: owner.clone(), px: known(px)?, tells: true }
+        }
+        (lua::FAIR_LOCK, b"3", [of, _, _, owner, px, now, slot, up, ttl]) => {
+            let (queue, told) = (queue(up), if ttl.as_bytes() == b"1" { Told::NextEnd } else { Told::OwnDeadline });
+            let (key, owner, px, now, slot) = (key(of)?, owner.clone(), known(px)?, known(now)?, known(slot)?);
+            Script::from(FairScript::Lock { key, owner, px, now, slot, queue, told })
+        }
+        (lua::FAIR_UNLOCK, b"3", [of, _, _, owner, px, now, _]) => {
+            Script::from(FairScript::Unlock { key: key(of)?, owner: owner.clone(), px: known(px)?, now: known(now)? })
+        }
+        (lua::FAIR_LEAVE, b"2", [waiting, _, owner, slot, up]) => {
+            // The lock itself is none of its keys: it is named in that of the queue.
+            let waiting = key(waiting)?;
+            let lock = waiting.split_once('{').and_then(|(_, rest)| rest.strip_suffix('}')).ok_or(UNKNOWN)?;
+            let (owner, slot, queue) = (owner.clone(), known(slot)?, queue(up));
+            Script::from(FairScript::Leave { key: lock.into(), owner, slot, queue })
         }
         (lua::HASH_EXTEND, b"1", [of, px, owner]) => {
             Script::HashExtend { key: key(of)?, owner: owner.clone(), px: known(px)? }
         }
         _ => return Err(UNKNOWN),
     })
+}
+
+fn queue(moves_up: &Value) -> Queue {
+    if moves_up.as_bytes() == b"1" { Queue::MovesUp } else { Queue::Drifts }
 }
 
 fn key(of: &Value) -> Result<Key, Unread> {
@@ -239,7 +310,7 @@ fn integer(number: &Value) -> Result<i64, Unread> {
     Ok(number.as_integer().ok_or(RedisError::NotAnInteger)?)
 }
 
-/// A number that a script takes, of which only its commands would say that it is none.
+/// A number of which only what is done with it would say that it is none.
 fn known(number: &Value) -> Result<i64, Unread> {
-    number.as_integer().ok_or(Unread::NotModelled("what a script makes of a number that is none"))
+    number.as_integer().ok_or(Unread::NotModelled("what comes of a number that is none"))
 }

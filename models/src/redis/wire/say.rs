@@ -1,9 +1,21 @@
 //! From a command to what a client sends.
 
 use super::lua;
-use crate::redis::{Command, ExpireIf, Key, Length, Lives, Malformed, Script, SetIf, Value};
+use host::Name;
+
+use crate::redis::fair::{channel_of, deadlines_of, queue_of};
+use crate::redis::{
+    Command, ExpireIf, FairScript, Key, Length, ListCommand, Lives, Malformed, Queue, Script, SetIf, SortedCommand,
+    Told, Value,
+};
 
 impl Command {
+    /// Redis's name of it, in lower case.
+    pub(in crate::redis) fn name(&self) -> Name {
+        let args = self.to_args();
+        args.first().map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).to_lowercase()).into()
+    }
+
     /// The command's name and arguments, as a client sends them.
     #[must_use]
     pub fn to_args(&self) -> Vec<Value> {
@@ -38,6 +50,10 @@ impl Command {
             Self::Hexists { key, field } => vec!["HEXISTS".into(), of(key), field.clone()],
             Self::Hdel { key, field } => vec!["HDEL".into(), of(key), field.clone()],
             Self::Hincrby { key, field, by } => vec!["HINCRBY".into(), of(key), field.clone(), (*by).into()],
+            Self::List { key, what } => list(of(key), what),
+            Self::Sorted { key, what } => sorted(of(key), what),
+            Self::Subscribe { channel } => vec!["SUBSCRIBE".into(), channel.clone()],
+            Self::Publish { channel, message } => vec!["PUBLISH".into(), channel.clone(), message.clone()],
             Self::Eval(script) => script.to_args(),
             Self::Multi => vec!["MULTI".into()],
             Self::Exec => vec!["EXEC".into()],
@@ -71,12 +87,61 @@ impl Script {
                 let args = [Some((*px).into()), Some(owner.clone()), request].into_iter().flatten();
                 (lua::HASH_LOCK, vec![key], args.collect())
             }
-            Self::HashUnlock { key, owner, px } => (lua::HASH_UNLOCK, vec![key], vec![(*px).into(), owner.clone()]),
+            Self::HashUnlock { key, owner, px, tells } => {
+                let text = if *tells { lua::HASH_UNLOCK_AND_TELL } else { lua::HASH_UNLOCK };
+                let channel = tells.then(|| channel_of(key));
+                let args = [Some((*px).into()), Some(owner.clone()), channel].into_iter().flatten();
+                (text, vec![key], args.collect())
+            }
+            Self::Fair(script) => return script.to_args(),
             Self::HashExtend { key, owner, px } => (lua::HASH_EXTEND, vec![key], vec![(*px).into(), owner.clone()]),
         };
         let count = Value::from(keys.len().to_string().as_str());
         let keys = keys.into_iter().map(of);
         ["EVAL".into(), text.into(), count].into_iter().chain(keys).chain(args).collect()
+    }
+}
+
+impl FairScript {
+    fn to_args(&self) -> Vec<Value> {
+        let yes = |yes: bool| Value::from(i64::from(yes));
+        let (text, keys, args) = match self {
+            Self::Lock { key, owner, px, now, slot, queue, told } => {
+                let (up, ttl) = (yes(*queue == Queue::MovesUp), yes(*told == Told::NextEnd));
+                let args = vec![owner.clone(), (*px).into(), (*now).into(), (*slot).into(), up, ttl];
+                (lua::FAIR_LOCK, vec![*key, queue_of(key), deadlines_of(key)], args)
+            }
+            Self::Unlock { key, owner, px, now } => {
+                let args = vec![owner.clone(), (*px).into(), (*now).into(), channel_of(key)];
+                (lua::FAIR_UNLOCK, vec![*key, queue_of(key), deadlines_of(key)], args)
+            }
+            Self::Leave { key, owner, slot, queue } => {
+                let args = vec![owner.clone(), (*slot).into(), yes(*queue == Queue::MovesUp)];
+                (lua::FAIR_LEAVE, vec![queue_of(key), deadlines_of(key)], args)
+            }
+        };
+        let count = Value::from(keys.len() as i64);
+        ["EVAL".into(), text.into(), count].into_iter().chain(keys.iter().map(of)).chain(args).collect()
+    }
+}
+
+fn list(key: Value, what: &ListCommand) -> Vec<Value> {
+    match what {
+        ListCommand::Rpush(value) => vec!["RPUSH".into(), key, value.clone()],
+        ListCommand::Lpop => vec!["LPOP".into(), key],
+        ListCommand::Lindex(index) => vec!["LINDEX".into(), key, (*index).into()],
+        ListCommand::All => vec!["LRANGE".into(), key, 0.into(), (-1).into()],
+        ListCommand::Lrem(value) => vec!["LREM".into(), key, 0.into(), value.clone()],
+    }
+}
+
+fn sorted(key: Value, what: &SortedCommand) -> Vec<Value> {
+    match what {
+        SortedCommand::Zadd(score, member) => vec!["ZADD".into(), key, (*score).into(), member.clone()],
+        SortedCommand::Zscore(member) => vec!["ZSCORE".into(), key, member.clone()],
+        SortedCommand::Zincrby(by, member) => vec!["ZINCRBY".into(), key, (*by).into(), member.clone()],
+        SortedCommand::Zrem(member) => vec!["ZREM".into(), key, member.clone()],
+        SortedCommand::All => vec!["ZRANGE".into(), key, 0.into(), (-1).into()],
     }
 }
 

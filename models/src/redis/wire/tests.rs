@@ -3,7 +3,10 @@
 use std::num::NonZeroU64;
 
 use super::NotModelled;
-use crate::redis::{Command, ExpireIf, Key, Length, Lives, RedisError, Reply, Script, SetIf, Value};
+use crate::redis::{
+    Command, ExpireIf, FairScript, Key, Length, ListCommand, Lives, Queue, RedisError, Reply, Script, SetIf,
+    SortedCommand, Told, Value,
+};
 
 fn args(text: &str) -> Vec<Value> {
     text.split(' ').map(Value::from).collect()
@@ -48,9 +51,42 @@ fn commands() -> Vec<Command> {
         Script::ExtendByAdding { key, value: value.clone(), px }.into(),
         Script::HashLock { key, owner: owner.clone(), px, request: None }.into(),
         Script::HashLock { key, owner: owner.clone(), px, request: NonZeroU64::new(9) }.into(),
-        Script::HashUnlock { key, owner: owner.clone(), px }.into(),
-        Script::HashExtend { key, owner, px }.into(),
+        Script::HashUnlock { key, owner: owner.clone(), px, tells: false }.into(),
+        Script::HashUnlock { key, owner: owner.clone(), px, tells: true }.into(),
+        Script::HashExtend { key, owner: owner.clone(), px }.into(),
+        Command::Subscribe { channel: "ch".into() },
+        Command::Publish { channel: "ch".into(), message: value.clone() },
     ];
+    all.extend(
+        [
+            ListCommand::Rpush(value.clone()),
+            ListCommand::Lpop,
+            ListCommand::Lindex(-1),
+            ListCommand::All,
+            ListCommand::Lrem(value.clone()),
+        ]
+        .map(|what| Command::List { key, what }),
+    );
+    all.extend(
+        [
+            SortedCommand::Zadd(-7, value.clone()),
+            SortedCommand::Zscore(value.clone()),
+            SortedCommand::Zincrby(px, value.clone()),
+            SortedCommand::Zrem(value.clone()),
+            SortedCommand::All,
+        ]
+        .map(|what| Command::Sorted { key, what }),
+    );
+    let (now, slot) = (1_700_000_000_000, 5_000);
+    for (queue, told) in [(Queue::MovesUp, Told::NextEnd), (Queue::Drifts, Told::OwnDeadline)] {
+        let owner = || owner.clone();
+        let fair = [
+            FairScript::Lock { key, owner: owner(), px, now, slot, queue, told },
+            FairScript::Unlock { key, owner: owner(), px, now },
+            FairScript::Leave { key, owner: owner(), slot, queue },
+        ];
+        all.extend(fair.map(|script| Script::from(script).into()));
+    }
     let lives = [Lives::Forever, Lives::Ex(1), Lives::Px(2), Lives::ExAt(3), Lives::PxAt(4), Lives::AsBefore];
     for (only, get, lives) in [None, Some(SetIf::Nx), Some(SetIf::Xx)]
         .into_iter()

@@ -122,10 +122,10 @@ fn a_message_that_is_never_sent_cannot_be_lost() {
 
 #[test]
 fn a_message_that_is_not_said_clearly_is_refused() {
-    refuse(&faulty("drop = «{}»"), "missing `request` or `reply`: which message is meant");
+    refuse(&faulty("drop = «{}»"), "missing `request`, `reply` or `push`: which message is meant");
     refuse(
         &faulty("drop = { request = \"set\", «reply» = \"set\" }"),
-        "one message is a `request` or a `reply`, not both",
+        "one message is a `request`, a `reply` or a `push`, and no two of them",
     );
     suggest(&faulty("drop = { request = «\"relase\"» }"), "unknown word `relase`", "release");
     refuse(

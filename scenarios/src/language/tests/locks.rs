@@ -80,7 +80,10 @@ fn what_means_nothing_is_refused() {
     refuse(&top("ttl = \"none\"\nlock = «\"redisson\"»"), always);
     let no_token = "the resource checks tokens, and this lock would give none: its operations would carry no token";
     refuse(&top("resource = \"fence_rw\"\nlock = «\"redisson\"»"), no_token);
-    refuse(&top("lock.redisson = { «token» = \"none\" }"), "unknown field `token`, expected `resend` or `renew`");
+    refuse(
+        &top("lock.redisson = { «token» = \"none\" }"),
+        "unknown field `token`, expected one of `resend`, `waits`, `order`, `told`, `slot`, `renew`",
+    );
 }
 
 #[test]
@@ -147,4 +150,23 @@ fn a_role_may_be_any_client_each_with_a_lock_of_its_own() {
     let never = "this can never apply: no such client ever sends `get`";
     refuse(&mixed(two_steps, &drops("A").replace("\"get\"", "«\"get\"»")), never);
     accept(&mixed(two_steps, "pause = \"A\"\nfor = \"1s\"").replace("point = \"granted\"", "point = \"redis:read\""));
+}
+
+#[test]
+fn redisson_s_waiters_have_a_queue_and_hear_of_releases_if_they_are_told_to() {
+    let redisson = |switches: &str, fault: &str| {
+        let fault = format!("[client.B]\n[fault.f]\n{fault}\n");
+        top(&format!("lock.redisson = {{ {switches} }}")).replace("[client.B]\n", &fault)
+    };
+    let drop = |what: &str| format!("drop = {{ {what} }}");
+    accept(&redisson("", &drop("push = \"message\", of = \"B\"")));
+    refuse(
+        &redisson("waits = \"retry\"", &drop("«push» = \"message\"")),
+        "this can never apply: no server of this lock pushes anything",
+    );
+    refuse(&redisson("", &drop("push = «\"set\"»")), "unknown word `set`: what is pushed is `message`");
+    let never = |name: &str| format!("this can never apply: no such client ever sends `{name}`");
+    refuse(&redisson("", &drop("request = «\"leave\"»")), &never("leave"));
+    accept(&redisson("order = \"queue\"", &drop("request = \"leave\"")));
+    refuse(&redisson("waits = \"retry\"", &drop("request = «\"subscribe\"»")), &never("subscribe"));
 }

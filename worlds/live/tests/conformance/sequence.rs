@@ -3,7 +3,7 @@
 //! Few keys and few values, so that they meet; every command and option that the model has; times to live that run out
 //! between two commands; arguments that Redis refuses.
 
-use models::redis::{Command, Length, Lives, Script, Value};
+use models::redis::{Command, FairScript, Length, ListCommand, Lives, Queue, Script, SortedCommand, Told, Value};
 use proptest::collection::vec;
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any};
 use proptest::sample::select;
@@ -131,8 +131,18 @@ fn commands() -> BoxedStrategy<Command> {
         Command::Discard,
         Command::Unwatch,
     ]);
-    prop_oneof![6 => set, 4 => expire, 10 => of_a_key, 1 => setnx, 5 => hashes(), 6 => scripts(), 3 => transaction]
-        .boxed()
+    prop_oneof![
+        6 => set,
+        4 => expire,
+        10 => of_a_key,
+        1 => setnx,
+        5 => hashes(),
+        4 => collections(),
+        6 => scripts(),
+        3 => fair_scripts(),
+        3 => transaction,
+    ]
+    .boxed()
 }
 
 fn hashes() -> BoxedStrategy<Command> {
@@ -155,6 +165,54 @@ fn hashes() -> BoxedStrategy<Command> {
     .boxed()
 }
 
+/// On keys of their own, mostly.
+fn collections() -> BoxedStrategy<Command> {
+    let list = (values(), -2_i64..3, 0..5).prop_map(|(value, index, which)| match which {
+        0 => ListCommand::Rpush(value.into()),
+        1 => ListCommand::Lpop,
+        2 => ListCommand::Lindex(index),
+        3 => ListCommand::All,
+        _ => ListCommand::Lrem(value.into()),
+    });
+    let sorted = (values(), scores(), 0..5).prop_map(|(value, score, which)| match which {
+        0 => SortedCommand::Zadd(score, value.into()),
+        1 => SortedCommand::Zscore(value.into()),
+        2 => SortedCommand::Zincrby(score, value.into()),
+        3 => SortedCommand::Zrem(value.into()),
+        _ => SortedCommand::All,
+    });
+    let queue = select(vec!["l", "l", "a"]);
+    let deadlines = select(vec!["z", "z", "a"]);
+    prop_oneof![
+        (queue, list).prop_map(|(key, what)| Command::List { key: key.into(), what }),
+        (deadlines, sorted).prop_map(|(key, what)| Command::Sorted { key: key.into(), what }),
+    ]
+    .boxed()
+}
+
+fn scores() -> impl Strategy<Value = i64> {
+    select(vec![0, 1, -1, 7, 1_700_000_000_000, -1_700_000_005_000, 9_007_199_254_740_991])
+}
+
+/// Of three that want one fair lock, whose keys nothing else touches.
+fn fair_scripts() -> BoxedStrategy<Command> {
+    let nows = select(vec![0, 3, 5, 6, 10, 14, 20]).prop_map(|ms: i64| 1_700_000_000_000 + ms);
+    let owners = select(vec!["A", "B", "C"]);
+    (owners, leases(), nows, any::<bool>(), any::<bool>(), 0..6)
+        .prop_map(|(owner, px, now, up, told, which)| {
+            let (key, owner, slot) = ("g".into(), owner.into(), 5);
+            let queue = if up { Queue::MovesUp } else { Queue::Drifts };
+            let told = if told { Told::NextEnd } else { Told::OwnDeadline };
+            Script::from(match which {
+                0..4 => FairScript::Lock { key, owner, px, now, slot, queue, told },
+                4 => FairScript::Unlock { key, owner, px, now },
+                _ => FairScript::Leave { key, owner, slot, queue },
+            })
+            .into()
+        })
+        .boxed()
+}
+
 fn scripts() -> BoxedStrategy<Command> {
     let request = option::of(select(vec![1, 2]));
     (keys(), values(), leases(), any::<bool>(), request, 0..8)
@@ -167,7 +225,7 @@ fn scripts() -> BoxedStrategy<Command> {
                 3 => Script::ExtendOrCreate { key, value, px },
                 4 => Script::ExtendByAdding { key, value, px },
                 5 => Script::HashLock { key, owner, px, request: request.and_then(std::num::NonZeroU64::new) },
-                6 => Script::HashUnlock { key, owner, px },
+                6 => Script::HashUnlock { key, owner, px, tells: false },
                 _ => Script::HashExtend { key, owner, px },
             };
             script.into()

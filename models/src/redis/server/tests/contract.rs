@@ -115,7 +115,7 @@ fn enter(owner: &str, px: i64, request: Option<u64>) -> Command {
 }
 
 fn leave(owner: &str, px: i64) -> Command {
-    Script::HashUnlock { key: key("L"), owner: owner.into(), px }.into()
+    Script::HashUnlock { key: key("L"), owner: owner.into(), px, tells: false }.into()
 }
 
 fn keep(owner: &str, px: i64) -> Command {

@@ -118,7 +118,8 @@ fn a_counted_lock_belongs_to_the_attempt_that_entered_last() {
     assert_eq!([enter(&mut t, 1), enter(&mut t, 1), enter(&mut t, 2)], [NIL, NIL, NIL]);
     assert_eq!(t.owners, [Some(attempt(1)), Some(attempt(2))]);
     assert_eq!(t.extended.iter().map(|(whose, _)| *whose).collect::<Vec<_>>(), [1, 1, 2].map(attempt));
-    let leave = |t: &mut Bench| t.eval(Script::HashUnlock { key: LOCK.into(), owner: A.into(), px: 10_000 });
+    let leave =
+        |t: &mut Bench| t.eval(Script::HashUnlock { key: LOCK.into(), owner: A.into(), px: 10_000, tells: false });
     assert_eq!([leave(&mut t), leave(&mut t), leave(&mut t)], [NO, NO, YES]);
     assert_eq!(t.owners[2..], [None]);
 }
