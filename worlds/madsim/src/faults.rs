@@ -214,9 +214,8 @@ impl World {
             let wires = &mut self.state_mut().wires;
             wires.cuts.retain(|cut| cut.strike != strike);
             for (from, to) in resolved(links, cast) {
-                if wires.cut_between(from, to).is_none() {
-                    wires.heal(from, to);
-                }
+                // What another cut holds finds that out by itself.
+                wires.heal(from, to);
             }
         }
     }

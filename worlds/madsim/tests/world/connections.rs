@@ -178,6 +178,16 @@ fn no_connection_is_opened_across_a_cut_not_even_later() {
 }
 
 #[test]
+fn a_connection_that_was_asked_for_across_a_cut_is_not_opened_though_the_cut_is_healed_before_it_would_arrive() {
+    let cut = fault(What::Cut(link(CLIENT, SERVER), Held::Linger), at(1), Lasts::Until(at(4)));
+    let (what, outcome) = play(vec![cut], async |tells| {
+        tells.host.sleep(ms(3)).await;
+        tells.tell(tells.connect().await.map(drop));
+    });
+    assert_eq!((told(&what), outcome.strikes[0].met), (vec![(1_003, "Err(TimedOut)")], 1));
+}
+
+#[test]
 fn who_no_longer_waits_for_a_connection_has_it_reset() {
     let (_, outcome) = play(vec![], async |tells| {
         let opened = tells.host.connect(Server::<Command>::on(SERVER), ms(3)).await;

@@ -3,6 +3,8 @@
 #![cfg(madsim)]
 
 mod connections;
+mod faults;
+mod moments;
 mod probe;
 mod processes;
 mod runs;

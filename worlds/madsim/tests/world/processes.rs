@@ -88,14 +88,6 @@ fn what_is_done_in_a_spawned_task_is_done_for_the_attempt() {
     assert!(outcome.notes.iter().any(|noted| owner(&noted.note)), "{:?}", outcome.notes);
 }
 
-/// Takes a lock, in the name of an attempt, and then has another request served.
-async fn takes(tells: Tells) {
-    let attempt = tells.host.open_attempt();
-    let connection = tells.connect().await.expect("the server lives");
-    let set = Command::set_nx(Name::fixed("lock"), "value".into(), None);
-    tells.tell(tells.host.attempt(attempt, connection.call(set, LONG)).await);
-}
-
 #[test]
 fn a_service_that_is_stopped_in_its_own_step_answers_when_it_runs_again_or_never() {
     let owner = || When::Milestone { clients: vec![CLIENT], point: Point("owner"), nth: 1, plus: Duration::ZERO };
