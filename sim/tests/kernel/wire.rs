@@ -288,3 +288,28 @@ fn a_message_that_waits_for_its_fault_s_nth_is_not_met() {
         assert_eq!(arrived, seen, "{nth:?}");
     }
 }
+
+#[test]
+fn a_reset_of_what_is_closed_has_met_nothing() {
+    let world = World::new(Persistence::None).client(|host, _| async move {
+        drop(line(&host).await);
+        host.sleep(secs(1)).await;
+    });
+    let (_, outcome) = world.fault(at(500), What::Reset(between(CLIENT, SERVER)), Lasts::Instant).run();
+    assert_eq!(outcome.strikes[0].met, 0);
+}
+
+#[test]
+fn what_came_while_a_service_stood_still_is_served_before_its_timers_whichever_was_first() {
+    let world = World::new(Persistence::None).client(|host, _| async move {
+        let line = line(&host).await;
+        line.call(Ask::Alarm(Some(100)), secs(9)).await.expect("set");
+        until(&host, 500).await;
+        put(&line, 1).await.expect("kept");
+        host.sleep(secs(2)).await;
+    });
+    let (_, outcome) = world.fault(at(50), What::Pause(on(SERVER)), lasts(950)).run();
+    let told = noted(&outcome, |note| matches!(note, Note::Stored(..) | Note::Fired(_)));
+    assert_eq!(told.first(), Some(&(1_000, Note::Stored(1, None))), "{told:?}");
+    assert!(told.len() > 1 && told.iter().all(|(at, _)| *at == 1_000), "{told:?}");
+}
