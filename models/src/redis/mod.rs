@@ -8,6 +8,7 @@
 //! | [`command`], [`script`], [`reply`], [`value`] | what travels |
 //! | `wire` | the same as bytes: how a client says it, and what a server makes of it |
 //! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete, and its departures |
+//! | [`redlock`] | the lock on a majority of several servers, as published, and its departures |
 //! | [`redisson`] | Redisson's lock: a hash that counts, a watchdog |
 
 pub mod command;
@@ -15,6 +16,7 @@ mod execute;
 mod keyspace;
 pub mod lock;
 pub mod redisson;
+pub mod redlock;
 pub mod reply;
 pub mod script;
 pub mod server;
@@ -25,6 +27,7 @@ mod wire;
 pub use command::{Command, ExpireIf, Key, Length, Lives, Malformed, SetIf};
 pub use lock::SingleRedis;
 pub use redisson::Redisson;
+pub use redlock::Redlock;
 pub use reply::{RedisError, Reply};
 pub use script::Script;
 pub use server::Redis;
