@@ -38,6 +38,16 @@ impl Clock {
         }
     }
 
+    /// What it reads at that instant, which lies in the segment. (The wall clock's reading, as in [`read`](Self::read).)
+    #[must_use]
+    pub fn at(self, segment: &Segment, at: SimTime) -> MonoTime {
+        match self {
+            Self::Monotonic => segment.mono_at(at),
+            Self::Boottime => segment.boot_at(at),
+            Self::Wall => MonoTime::from_nanos(u64::try_from(segment.wall_at(at).as_nanos()).unwrap_or(0)),
+        }
+    }
+
     /// What it reads as a segment begins.
     #[must_use]
     pub fn first_of(self, segment: &Segment) -> MonoTime {

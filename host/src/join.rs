@@ -1,7 +1,7 @@
 //! Waiting for two things, in an order that is always the same.
 //!
 //! `select!` macros and `FuturesUnordered` bring random branch order and wakers of their own: both
-//! would make a run depend on more than its seed. These two are all a recipe needs.
+//! would make a run depend on more than its seed. These are all a recipe needs.
 
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
@@ -53,21 +53,34 @@ impl<A: Future, B: Future> Future for First<A, B> {
 
 /// Waits for all, polling them in the given order; the results keep it.
 pub async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
-    let mut slots: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    let outputs = until(futures, |_| false).await;
+    outputs.into_iter().map(|output| output.expect("every future has ended")).collect()
+}
+
+/// Waits until the results so far are `enough`, or for all; polls in the given order, which the results keep. Those
+/// that have not ended are dropped, as the loser of [`first`] is.
+pub async fn until<F: Future>(
+    futures: impl IntoIterator<Item = F>,
+    enough: impl Fn(&[Option<F::Output>]) -> bool,
+) -> Vec<Option<F::Output>> {
+    let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    let mut outputs: Vec<_> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {
-        let mut waiting = false;
-        for (future, output) in &mut slots {
-            if output.is_none() {
-                match future.as_mut().poll(cx) {
-                    Poll::Ready(value) => *output = Some(value),
-                    Poll::Pending => waiting = true,
+        for (future, output) in futures.iter_mut().zip(0..) {
+            if outputs[output].is_some() {
+                continue;
+            }
+            if let Poll::Ready(value) = future.as_mut().poll(cx) {
+                outputs[output] = Some(value);
+                if enough(&outputs) {
+                    return Poll::Ready(());
                 }
             }
         }
-        if waiting { Poll::Pending } else { Poll::Ready(()) }
+        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    slots.into_iter().map(|(_, output)| output.expect("every future has ended")).collect()
+    outputs
 }
 
 #[cfg(test)]
@@ -93,5 +106,22 @@ mod tests {
     #[test]
     fn all_keeps_the_given_order() {
         assert_eq!(now(all([ready(1), ready(2), ready(3)])), [1, 2, 3]);
+    }
+
+    #[test]
+    fn enough_is_enough() {
+        let some = |votes: &[Option<i32>], many: usize| votes.iter().flatten().count() >= many;
+        assert_eq!(now(until([ready(1), ready(2), ready(3)], |votes| some(votes, 2))), [Some(1), Some(2), None]);
+        assert_eq!(now(until([ready(1), ready(2)], |votes| some(votes, 9))), [Some(1), Some(2)], "all are, too");
+        let polled = core::cell::Cell::new(0);
+        let waiting = || {
+            poll_fn(|_| {
+                polled.set(polled.get() + 1);
+                Poll::<i32>::Pending
+            })
+        };
+        let mut two = pin!(until([waiting(), waiting()], |_| true));
+        assert!(two.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!(polled.get(), 2);
     }
 }

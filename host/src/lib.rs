@@ -18,7 +18,7 @@
 //! | [`name`] | names, interned |
 //! | [`ratio`] | parts per million |
 //! | [`program`] | `Host`, `Calls`, `Connection`, `Task`, program points |
-//! | [`join`] | waiting for two things: `first` and `all` |
+//! | [`join`] | waiting for several things: `first`, `all`, `until` |
 //! | [`span`] | durations that are drawn anew each time |
 //! | [`service`] | `Service`, `Context`, `Effect`, `Domain` |
 //! | [`clock`] | a machine's clocks as straight pieces |
@@ -45,7 +45,7 @@ pub use clock::{Clock, Segment, Ticking};
 pub use digest::{Digest, Fold};
 pub use disk::Disk;
 pub use ids::{AttemptId, CallId, ConnId, NodeId, Operation, Origin, Part, Point, Server, TimerId};
-pub use join::{Either, all, first};
+pub use join::{Either, all, first, until};
 pub use name::Name;
 pub use program::{CallError, Calls, ConnectError, Connection, Cue, Host, Purpose, Request, Stage, Task};
 pub use ratio::Ppm;

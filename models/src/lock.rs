@@ -4,18 +4,20 @@
 
 mod redis;
 mod redisson;
+pub mod redlock;
 mod renew;
 mod server;
 mod service;
 pub mod switch;
 
 pub use redis::{
-    Again, Extend, LateGrant, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take, TokenSource,
-    ZeroLength, points,
+    Again, Extend, LateGrant, LeaseClock, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take,
+    TokenSource, ZeroLength, points,
 };
 pub use redisson::{Order, RedissonLock, Resend, SLOT, Told, Waits};
+pub use redlock::RedlockLock;
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
-pub use server::{Persistence, RedisServer, TtlClock};
+pub use server::{MOST_NODES, Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
 
 use host::{Clock, Duration, Name, Operation, Point, Ppm, nanos};
@@ -30,6 +32,8 @@ pub enum Lock {
     Redis(RedisLock),
     /// Redisson's lock on one Redis server: a hash that counts its owner's entries.
     Redisson(RedissonLock),
+    /// Redlock: a majority of several Redis servers.
+    Redlock(RedlockLock),
     /// No lock: everybody is let in.
     None,
 }
@@ -84,7 +88,7 @@ impl LockFacts {
 }
 
 /// Every lock, in the order of `list`.
-pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, crate::none::FACTS];
+pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, redlock::FACTS, crate::none::FACTS];
 
 /// The requests of the guarded resource, by the names that faults use.
 pub const RESOURCE_OPERATIONS: &[Operation] =
@@ -97,7 +101,8 @@ impl Lock {
         match self {
             Self::Redis(_) => &LOCKS[0],
             Self::Redisson(_) => &LOCKS[1],
-            Self::None => &LOCKS[2],
+            Self::Redlock(_) => &LOCKS[2],
+            Self::None => &LOCKS[3],
         }
     }
 
@@ -107,6 +112,7 @@ impl Lock {
         match self {
             Self::Redis(lock) => lock.operations(),
             Self::Redisson(lock) => lock.operations(),
+            Self::Redlock(lock) => lock.operations(),
             Self::None => Vec::new(),
         }
     }
@@ -116,7 +122,7 @@ impl Lock {
     pub fn pushes(&self) -> &'static [Operation] {
         match self {
             Self::Redisson(lock) => lock.pushes(),
-            Self::Redis(_) | Self::None => &[],
+            Self::Redis(_) | Self::Redlock(_) | Self::None => &[],
         }
     }
 
@@ -125,6 +131,7 @@ impl Lock {
     pub fn points(&self) -> Vec<(Point, Occasion)> {
         match self {
             Self::Redis(lock) => lock.points(),
+            Self::Redlock(lock) => lock.points(),
             Self::Redisson(_) | Self::None => Vec::new(),
         }
     }
@@ -136,7 +143,10 @@ impl Lock {
             Self::Redis(RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. }) => {
                 Some(crate::redis::lock::COUNTER)
             }
-            Self::Redis(_) | Self::Redisson(_) | Self::None => None,
+            Self::Redlock(RedlockLock { token, .. }) if !matches!(token, redlock::MajorityToken::None) => {
+                Some(crate::redis::lock::COUNTER)
+            }
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::None => None,
         }
     }
 
@@ -145,7 +155,7 @@ impl Lock {
     pub const fn can_be_reaped(&self) -> bool {
         match self {
             Self::Redis(_) => true,
-            Self::Redisson(_) | Self::None => false,
+            Self::Redisson(_) | Self::Redlock(_) | Self::None => false,
         }
     }
 
@@ -159,10 +169,10 @@ impl Lock {
     #[must_use]
     pub const fn renews_every(&self) -> Option<Duration> {
         match self {
-            Self::Redis(RedisLock { renew: Some(renew), .. }) | Self::Redisson(RedissonLock { renew, .. }) => {
-                Some(renew.every)
-            }
-            Self::Redis(_) | Self::None => None,
+            Self::Redis(RedisLock { renew: Some(renew), .. })
+            | Self::Redlock(RedlockLock { renew: Some(renew), .. })
+            | Self::Redisson(RedissonLock { renew, .. }) => Some(renew.every),
+            Self::Redis(_) | Self::Redlock(_) | Self::None => None,
         }
     }
 
@@ -171,7 +181,7 @@ impl Lock {
     pub const fn needs(&self, level: Level) -> &'static [Assumption] {
         match self {
             // They rest on the same: what one of them does worse than the published lock is its own fault.
-            Self::Redis(_) | Self::Redisson(_) => redis_needs(level),
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) => redis_needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
         }
@@ -182,8 +192,18 @@ impl Lock {
     pub fn drift_allowance(&self, ttl: Duration) -> Duration {
         match self {
             Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
+            Self::Redlock(lock) => lock.drift(ttl),
             // It has no lease.
             Self::None => Duration::ZERO,
+        }
+    }
+
+    /// How many of so many servers must take a client for the owner, for it to be one.
+    #[must_use]
+    pub fn quorum_of(&self, servers: usize) -> usize {
+        match self {
+            Self::Redlock(lock) => lock.quorum_of(servers),
+            Self::Redis(_) | Self::Redisson(_) | Self::None => 1,
         }
     }
 
@@ -192,6 +212,7 @@ impl Lock {
     pub const fn lease_clock(&self) -> Clock {
         match self {
             Self::Redis(lock) => lock.clock.clock(),
+            Self::Redlock(lock) => lock.clock.clock(),
             Self::Redisson(_) | Self::None => Clock::Monotonic,
         }
     }

@@ -1,11 +1,11 @@
-//! One client, one Redis server and one resource, without a kernel: for tests of recipes and of the
+//! One client, five Redis servers (most need the first alone) and one resource, without a kernel: for tests of recipes and of the
 //! scripted client.
 //!
 //! Messages take no time; only sleeping does, and what a test asks for. It is no simulator: it has no
 //! network, one mishap for each kind of request, and nothing that happens at the same time.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -24,6 +24,14 @@ use crate::redis::{Command, Redis};
 use crate::resource::{Op, Resource};
 
 pub(crate) const REDIS: Server<Command> = Server::on(NodeId::new(0));
+/// Servers that know nothing of each other.
+pub(crate) const FIVE: [Server<Command>; 5] = [
+    REDIS,
+    Server::on(NodeId::new(3)),
+    Server::on(NodeId::new(4)),
+    Server::on(NodeId::new(5)),
+    Server::on(NodeId::new(6)),
+];
 pub(crate) const RESOURCE: Server<Op> = Server::on(NodeId::new(1));
 
 /// The attempt with that number, of the client on the bench.
@@ -39,7 +47,7 @@ pub(crate) enum Mishap {
     ReplyTakes(Duration),
 }
 
-/// A request that one of the two services answers.
+/// A request that one of the services answers.
 pub(crate) trait Served:
     Request<Reply: TryFrom<Message, Error: Debug>, Push: TryFrom<Message>> + Into<Message>
 {
@@ -54,7 +62,8 @@ struct World {
     now: Cell<MonoTime>,
     /// When the next sleeper is to be woken.
     wake: Cell<Option<MonoTime>>,
-    services: RefCell<[Box<dyn Service<Locks>>; 2]>,
+    services: RefCell<BTreeMap<NodeId, Box<dyn Service<Locks>>>>,
+    down: RefCell<BTreeSet<NodeId>>,
     attempts: Cell<u32>,
     interrupts: Cell<u32>,
     draws: Cell<u64>,
@@ -79,10 +88,16 @@ pub(crate) struct Bench(Rc<World>);
 
 impl Bench {
     pub(crate) fn new(guard: Guard) -> Self {
+        let mut services: BTreeMap<NodeId, Box<dyn Service<Locks>>> = BTreeMap::new();
+        for server in FIVE {
+            services.insert(server.node(), Box::new(Redis::default()));
+        }
+        services.insert(RESOURCE.node(), Box::new(Resource::new(guard, Manner::default())));
         Self(Rc::new(World {
             now: Cell::default(),
             wake: Cell::default(),
-            services: RefCell::new([Box::new(Redis::default()), Box::new(Resource::new(guard, Manner::default()))]),
+            services: RefCell::new(services),
+            down: RefCell::default(),
             attempts: Cell::default(),
             interrupts: Cell::default(),
             draws: Cell::default(),
@@ -136,6 +151,11 @@ impl Bench {
         self.0.mishaps.borrow_mut().insert(Operation(operation), mishap);
     }
 
+    /// These refuse connections from now on, and nobody else does. What is open goes on.
+    pub(crate) fn only_down(&self, servers: &[Server<Command>]) {
+        *self.0.down.borrow_mut() = servers.iter().map(|server| server.node()).collect();
+    }
+
     /// Has a request served, in the name of that attempt.
     pub(crate) fn serve<R: Served>(&self, by: Option<AttemptId>, at: Server<R>, request: R) -> R::Reply {
         self.deliver(by, ConnId::new(0), at.node(), request.into()).try_into().expect("the right kind of reply")
@@ -145,7 +165,7 @@ impl Bench {
         let mut cx = Context::at(node, self.monotonic(), self.wall());
         cx.attempt = by;
         let from = Origin { conn, call: CallId::new(0), operation: Locks::operation(&message) };
-        self.0.services.borrow_mut()[node.index()].on_message(&mut cx, from, message);
+        self.0.services.borrow_mut().get_mut(&node).expect("a server").on_message(&mut cx, from, message);
         let mut reply = None;
         for effect in cx.effects {
             match effect {
@@ -295,6 +315,9 @@ impl<R: Served> Calls<R> for Bench {
             None => {}
             Some(Mishap::ReplyTakes(length)) => self.sleep(length).await,
             Some(_) => return Err(ConnectError::Refused),
+        }
+        if self.0.down.borrow().contains(&server.node()) {
+            return Err(ConnectError::Refused);
         }
         self.0.connections.update(|connections| connections + 1);
         let conn = ConnId::new(self.0.connections.get());

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use host::{Cue, Duration, Name, Operation, Part, Point, Ppm, Shortage, Span};
+use host::{Clock, Cue, Duration, Name, Operation, Part, Point, Ppm, Shortage, Span};
 use models::guard::{Guard, Manner};
 use models::lock::{Lock, Service};
 use models::script::{Script, Step};
@@ -449,6 +449,8 @@ pub enum Lasts {
     Instant,
     /// So long. For a kill: until the restart. Drawn anew each time it strikes.
     For(Span),
+    /// The same, counted on that clock of the machine.
+    By(Clock, Span),
     /// Until that moment.
     Until(When),
     /// To the end of the run.

@@ -10,7 +10,7 @@ use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
 use models::none::NoLock;
 use models::recipe::Recipe;
-use models::redis::{Command, Redisson, SingleRedis};
+use models::redis::{Command, Redisson, Redlock, SingleRedis};
 use models::resource::Op;
 use models::script::Script;
 use models::{Locks, play};
@@ -133,6 +133,13 @@ pub(crate) fn built_in<H: LocksHost>(
             program(bench, clock, resource, script, move |bench| {
                 let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
                 Redisson::new(bench.redis[0], ttl, bench.call_timeout, &switches)
+            })
+        }
+        Lock::Redlock(switches) => {
+            let switches = switches.clone();
+            program(bench, clock, resource, script, move |bench| {
+                let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
+                Redlock::new(&bench.redis, ttl, &switches)
             })
         }
         Lock::None => program(bench, clock, resource, script, |_| NoLock),

@@ -12,7 +12,7 @@
 //! | kill, shutdown, power-off | the same, or somebody turned to the dead server, or its memory was in use: it took somebody for the owner, or had counted tokens |
 //! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
 //! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
-//! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's |
+//! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's, a restart for which its machine waits |
 //! | cut, slow, drop, delay | a message met it |
 //! | reset, half-open | a connection was open |
 //! | cancel | the caller was about to acquire, or waited to try again |
@@ -25,7 +25,7 @@ use models::redis::lock::COUNTER;
 use sim::Strike;
 use spec::{Activity, Entry, History, LockName, Note};
 
-use crate::cell::{DiskFault, What};
+use crate::cell::{DiskFault, Fault, Lasts, What};
 use crate::world::Nodes;
 
 /// A stretch of true time, its end excluded.
@@ -191,6 +191,20 @@ impl<'h> Stays<'h> {
             Stretch { from: within.from.max(*at), to: within.to.min(resumed) }
         })
     }
+}
+
+/// Whether a clock went wrong whose machine counted the time to a restart.
+pub(crate) fn moves_a_restart(what: &What, strike: &Strike, strikes: &[Strike], faults: &[Fault]) -> bool {
+    if !matches!(what, What::StepClock { .. } | What::ClockRate { .. }) {
+        return false;
+    }
+    // As with a lease: whether that is the clock that went wrong is what tells a twin from its brother.
+    let counts = |other: &&Strike| faults.get(other.fault).is_some_and(|fault| matches!(fault.lasts, Lasts::By(..)));
+    let meets = |other: &Strike| {
+        let is_on = other.from <= strike.from && other.until.is_none_or(|until| strike.from <= until);
+        is_on && other.nodes.first().is_some_and(|node| strike.nodes.contains(node))
+    };
+    strikes.iter().filter(counts).any(meets)
 }
 
 /// From the history to the stays.

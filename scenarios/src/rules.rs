@@ -17,7 +17,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
     let is_own = contender.check().is_some();
     let needs = |property: &Property| (*property, needs(cell, *property, is_own));
     Rules {
-        quorum: 1,
+        quorum: quorum(cell, nodes),
         policies,
         needs: Property::ALL.iter().map(needs).collect(),
         ttl: cell.clients.iter().filter(|client| client.ttl.is_some()).flat_map(leases).max(),
@@ -28,6 +28,13 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         bounds: cell.bounds,
         resource_checks_tokens: checks_tokens(cell),
     }
+}
+
+/// How many servers must name an owner, for it to be one: the least that is enough for any client.
+fn quorum(cell: &Cell, nodes: &Nodes) -> usize {
+    let all = nodes.authorities().count();
+    let of = |client: &Client| client.lock.quorum_of(client.servers.as_ref().map_or(all, Vec::len));
+    cell.clients.iter().map(of).min().unwrap_or(1)
 }
 
 /// What a property rests on in this cell: for some, the resource's check has a part in it.

@@ -11,7 +11,7 @@ use crate::cell::Cell;
 use crate::contender::Contender;
 use crate::figure::Counted;
 use crate::kernel::Kernel;
-use crate::landed::Stays;
+use crate::landed::{Stays, moves_a_restart};
 use crate::world::World;
 
 /// A cell, ready to be played with any seed.
@@ -167,7 +167,10 @@ impl<'c> Player<'c> {
         let stays = Stays::of(history);
         let hit = |strike: &Strike| {
             let fault = self.cell.faults.get(strike.fault);
-            fault.is_some_and(|fault| stays.landed(&fault.what, strike, self.world.nodes()))
+            fault.is_some_and(|fault| {
+                stays.landed(&fault.what, strike, self.world.nodes())
+                    || moves_a_restart(&fault.what, strike, strikes, &self.cell.faults)
+            })
         };
         strikes.iter().map(hit).collect()
     }

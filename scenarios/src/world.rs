@@ -297,6 +297,7 @@ impl Lowering<'_> {
             lasts: match &fault.lasts {
                 cell::Lasts::Instant => Lasts::Instant,
                 cell::Lasts::For(span) => Lasts::For(*span),
+                cell::Lasts::By(clock, span) => Lasts::By(*clock, *span),
                 cell::Lasts::Until(when) => Lasts::Until(self.when(when)),
                 cell::Lasts::ToTheEnd => Lasts::ToTheEnd,
             },

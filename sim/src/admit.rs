@@ -186,6 +186,11 @@ impl<D: Domain> Core<D> {
 
     fn admit_timer(&mut self, key: TimerKey) -> Step<D::Message> {
         let (node, purpose) = self.comes_due(key);
+        if let TimerPurpose::StrikeEnds(strike) = purpose {
+            self.disarm(key.slot);
+            self.end(strike);
+            return Step::None;
+        }
         let part = self.waiting_part(purpose);
         if self.gate(node, part, Waiting::Timer, Event::Timer(key)) != Gate::Go || !self.is_due(key) {
             return Step::None;
@@ -200,6 +205,7 @@ impl<D: Domain> Core<D> {
             }
             TimerPurpose::Call(slot) => self.call_timed_out(slot),
             TimerPurpose::Connect(conn) => self.opened(conn, Err(ConnectError::TimedOut)),
+            TimerPurpose::StrikeEnds(_) => unreachable!("it is the machine's, and waits for no process"),
             TimerPurpose::Service(timer) => {
                 self.cancel_service_timer(node, timer);
                 return Step::Timer { node, timer };
@@ -229,7 +235,7 @@ impl<D: Domain> Core<D> {
             TimerPurpose::Sleep(task) => Some(task),
             TimerPurpose::Call(slot) => self.call_waiter(slot),
             TimerPurpose::Connect(conn) => self.connect_waiter(conn),
-            TimerPurpose::Service(_) => None,
+            TimerPurpose::Service(_) | TimerPurpose::StrikeEnds(_) => None,
         };
         task.map(|task| self.tasks.part(task))
     }

@@ -11,6 +11,7 @@ use crate::outcome::{RecordKind, Strike};
 use crate::packets::PacketKind;
 use crate::plan::{Cast, Fault, Lasts, Link, Target, What, When};
 use crate::stream::{Entity, Stream, StreamPurpose};
+use crate::timers::TimerPurpose;
 use crate::triggers::Trigger;
 use crate::wire::Cut;
 
@@ -114,6 +115,13 @@ impl<D: Domain> Core<D> {
                 self.faults.details[strike].counted = true;
                 self.faults.pending += 1;
                 self.queue.push(self.now + lasts, Event::StrikeEnds(strike));
+            }
+            Lasts::By(clock, span) => {
+                let lasts = self.draw_for_strike(strike, &span);
+                self.faults.details[strike].counted = true;
+                self.faults.pending += 1;
+                let reads = clock.at(self.node(place).clock(), self.now);
+                self.arm(place, TimerPurpose::StrikeEnds(strike), clock.deadline(reads + lasts));
             }
             Lasts::Until(_) | Lasts::ToTheEnd => {}
         }

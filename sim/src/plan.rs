@@ -3,7 +3,7 @@
 //! A fault is one *what*, one *when*, and how long it lasts. It says nothing of locks: what a fault does inside
 //! a service is a [nudge](host::Domain::Nudge), which only the service understands.
 
-use host::{Duration, NodeId, Operation, Part, Point, Ppm, Shortage, Span};
+use host::{Clock, Duration, NodeId, Operation, Part, Point, Ppm, Shortage, Span};
 
 use crate::stream::Entity;
 
@@ -277,6 +277,9 @@ pub enum Lasts {
     Instant,
     /// So long, drawn each time it strikes.
     For(Span),
+    /// The same, counted on this clock of the node that it struck first: a supervisor's delay before it starts a
+    /// process again.
+    By(Clock, Span),
     /// Until that moment, counted from the run's beginning. If it comes first, the fault stays.
     Until(When),
     /// To the end of the run.

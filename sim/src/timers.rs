@@ -39,6 +39,8 @@ pub(crate) enum TimerPurpose {
     Connect(usize),
     /// A service set it.
     Service(TimerId),
+    /// The machine counts how long a strike lasts.
+    StrikeEnds(usize),
 }
 
 impl TimerPurpose {
@@ -49,6 +51,7 @@ impl TimerPurpose {
             Self::Call(_) => "call times out",
             Self::Connect(_) => "connecting times out",
             Self::Service(_) => "timer of the service",
+            Self::StrikeEnds(_) => "a strike's time is over",
         }
     }
 
@@ -59,6 +62,7 @@ impl TimerPurpose {
             Self::Call(_) => 1,
             Self::Connect(_) => 2,
             Self::Service(TimerId(id)) => 3 | (id as u64) << 8,
+            Self::StrikeEnds(strike) => 4 | (strike as u64) << 8,
         }
     }
 }
@@ -119,11 +123,12 @@ impl<D: Domain> Core<D> {
         self.timers.free.push(slot);
     }
 
-    /// Gives up all timers of a dead process.
+    /// Gives up all timers of a dead process. What its machine counts goes on.
     pub(crate) fn disarm_all(&mut self, node: NodeId) {
         for slot in 0..self.timers.slots.len() {
             let timer = &self.timers.slots[slot];
-            if timer.node == node && timer.state != TimerState::Free {
+            let is_machines = matches!(timer.purpose, TimerPurpose::StrikeEnds(_));
+            if timer.node == node && timer.state != TimerState::Free && !is_machines {
                 self.disarm(slot);
             }
         }

@@ -70,6 +70,9 @@ fn setting(path: &str, switch: &Switch) -> String {
             let named = words.iter().enumerate().map(|(i, word)| (name(i, word.name), word.meaning, word.source));
             named.map(line).collect::<String>()
         }
+        Takes::Number { least, most, default, source } => {
+            line((format!("  {least} to {most}"), &format!("Default: {default}"), source))
+        }
         Takes::Duration { default, source } => {
             line(("  a duration".to_owned(), &format!("Default: {default}"), source))
         }

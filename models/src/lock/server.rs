@@ -3,11 +3,13 @@
 use host::Clock;
 
 use super::service::{ServerGroup, ServerKind};
-use super::switch::{Choice, Switch, choices};
+use super::switch::{Choice, PAGE, Switch, Takes, choices};
 
 /// The settings of every Redis server of a world.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RedisServer {
+    /// How many there are, for a lock on several.
+    pub nodes: u16,
     /// On which clock it counts the lives of its keys.
     pub ttl_clock: TtlClock,
     /// What survives it.
@@ -41,6 +43,12 @@ choices! {
     }
 }
 
+impl Default for RedisServer {
+    fn default() -> Self {
+        Self { nodes: 5, ttl_clock: TtlClock::default(), persistence: Persistence::default() }
+    }
+}
+
 /// One server, for the locks that need no more.
 pub(super) const ONE: [ServerGroup; 1] = [ServerGroup { prefix: "redis", kind: ServerKind::Redis, size: |_| 1 }];
 
@@ -49,3 +57,15 @@ pub(super) const NAME: &str = "redis";
 
 /// Its switches, in the order of `show lock`.
 pub(super) const SWITCHES: [Switch; 2] = [TtlClock::SWITCH, Persistence::SWITCH];
+
+/// The same for a lock on several servers.
+pub(super) const SWITCHES_OF_SEVERAL: [Switch; 3] = [NODES, TtlClock::SWITCH, Persistence::SWITCH];
+
+/// The most servers of a lock on several.
+pub const MOST_NODES: u16 = 9;
+
+const NODES: Switch = Switch {
+    path: "nodes",
+    about: "How many servers there are.",
+    takes: Takes::Number { least: 1, most: MOST_NODES, default: "5", source: PAGE },
+};

@@ -21,6 +21,17 @@ pub struct Switch {
 pub enum Takes {
     /// One of these; the first is the default.
     Words(&'static [Word]),
+    /// A whole number.
+    Number {
+        /// The least.
+        least: u16,
+        /// The most.
+        most: u16,
+        /// What holds if it is not set.
+        default: &'static str,
+        /// Where the switch, or its default, comes from.
+        source: &'static str,
+    },
     /// A duration.
     Duration {
         /// What holds if it is not set.

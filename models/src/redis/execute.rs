@@ -227,6 +227,19 @@ impl Step<'_> {
         Ok(new)
     }
 
+    /// Makes a counter at least that.
+    pub(super) fn raise(&mut self, key: Key, to: i64) -> Result<(), RedisError> {
+        if let Some(what) = self.lacks(Effect::Grows) {
+            return Err(RedisError::Short(what));
+        }
+        // What is no number counts as none.
+        if self.string(&key)?.and_then(|value| value.as_integer()).unwrap_or(0) < to {
+            // As `SET` does, it clears the time to live.
+            self.insert(key, Entry { data: Data::String(to.into()), when: None, owner: None });
+        }
+        Ok(())
+    }
+
     pub(super) fn holds(&mut self, key: &Key, value: &Value) -> Result<bool, RedisError> {
         Ok(self.string(key)?.is_some_and(|held| held == *value))
     }

@@ -39,7 +39,7 @@ use crate::link::Link;
 use crate::lock::{LateGrant, LeaseFrom, Local, OnError, RedisLock, Renew};
 use crate::recipe::{Acquired, Again, Lease, Reaped, Recipe, Release, Renewal};
 use crate::script::Reaping;
-use memory::Memory;
+pub(super) use memory::Memory;
 pub use take::COUNTER;
 use take::NotTaken;
 pub(super) use ttl::Ttl;

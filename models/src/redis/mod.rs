@@ -9,6 +9,7 @@
 //! | [`command`], [`script`], [`fair`], [`reply`], [`value`] | what travels |
 //! | `wire` | the same as bytes: how a client says it, and what a server makes of it |
 //! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete, and its departures |
+//! | [`redlock`] | the lock on a majority of several servers, as published, and its departures |
 //! | [`redisson`] | Redisson's lock: a hash that counts, a watchdog |
 
 mod channels;
@@ -19,6 +20,7 @@ pub mod fair;
 mod keyspace;
 pub mod lock;
 pub mod redisson;
+pub mod redlock;
 pub mod reply;
 pub mod script;
 pub mod server;
@@ -32,6 +34,7 @@ pub use command::{Command, ExpireIf, Key, Length, Lives, Malformed, SetIf};
 pub use fair::{FairScript, Queue, Told};
 pub use lock::SingleRedis;
 pub use redisson::Redisson;
+pub use redlock::Redlock;
 pub use reply::{RedisError, Reply};
 pub use script::Script;
 pub use server::Redis;

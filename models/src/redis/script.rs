@@ -47,6 +47,20 @@ pub enum Script {
         /// The key that counts the grants.
         counter: Key,
     },
+    /// `if get(key) ~= value then return 0 end; if (tonumber(get(counter)) or 0) < to then set(counter, to) end; `
+    /// `return 1`
+    ///
+    /// Our own: the write-back of a number that was read from a majority.
+    RaiseCounter {
+        /// Which key.
+        key: Key,
+        /// What it must hold.
+        value: Value,
+        /// The key that counts the grants.
+        counter: Key,
+        /// What it has at least from now on.
+        to: i64,
+    },
     /// `if get(key) == value or exists(key) == 0 then return set(key, value, 'PX', px) else return nil end`
     ///
     /// The lock script of `leandromoreira/redlock-rb` when it extends, before its issue 36.
@@ -125,6 +139,7 @@ impl Script {
     pub const fn operation(&self) -> &'static str {
         match self {
             Self::LockWithToken { .. } | Self::HashLock { .. } => "set",
+            Self::RaiseCounter { .. } => "raise",
             Self::CompareAndDelete { .. } | Self::HashUnlock { .. } => "release",
             Self::CompareAndPexpire { .. }
             | Self::ExtendOrCreate { .. }
@@ -157,6 +172,13 @@ impl Script {
                 },
                 refused => Ok(refused),
             },
+            Self::RaiseCounter { key, value, counter, to } => {
+                if !step.holds(&key, &value)? {
+                    return Ok(Reply::Int(0));
+                }
+                step.raise(counter, to)?;
+                Ok(Reply::Int(1))
+            }
             Self::ExtendOrCreate { key, value, px } => {
                 if !step.holds(&key, &value)? && step.exists(&key) {
                     return Ok(Reply::Nil);
@@ -264,6 +286,7 @@ digest_enum!(Script {
     7 => HashUnlock { key, owner, px, tells },
     8 => HashExtend { key, owner, px },
     9 => Fair(script),
+    10 => RaiseCounter { key, value, counter, to },
 });
 
 impl fmt::Display for Script {
@@ -275,6 +298,7 @@ impl fmt::Display for Script {
             Self::LockWithToken { key, value, px, counter } => {
                 write!(f, "lock-with-token {key} {counter} {value}{}", Lives::px(*px))
             }
+            Self::RaiseCounter { key, value, counter, to } => write!(f, "raise-counter {key} {counter} {value} {to}"),
             Self::ExtendOrCreate { key, value, px } => write!(f, "extend-or-create {key} {value} {px}"),
             Self::ExtendByAdding { key, value, px } => write!(f, "extend-by-adding {key} {value} {px}"),
             Self::HashLock { key, owner, px, request } => {

@@ -273,3 +273,18 @@ fn a_cancel_lands_while_its_caller_acquires_or_waits_to_try_again() {
         assert!(!lands(&world, &when), "{when}");
     }
 }
+
+#[test]
+fn a_clock_on_which_a_machine_waits_for_a_restart_is_in_use() {
+    let kill = |clock: &str| {
+        format!(
+            "[client.A]\ndo = [{{ at = \"9s\" }}, \"acquire\", \"release\"]\n[fault.k]\nkill = \"redis-1\"\nat = \"1s\"\nfor = \"4s\"\n{clock}"
+        )
+    };
+    let jump = |at: &str| format!("step-clock = {{ node = \"redis-1\", by = \"1s\" }}\nat = {at:?}");
+    assert!(lands(&kill("on-clock = \"wall\""), &jump("2s")));
+    assert!(lands(&kill("on-clock = \"monotonic\""), &jump("2s")), "the twin's hit the same, to no effect");
+    assert!(!lands(&kill("on-clock = \"wall\""), &jump("500ms")), "it lives");
+    assert!(!lands(&kill("on-clock = \"wall\""), &jump("7s")), "it is back");
+    assert!(!lands(&kill(""), &jump("2s")), "no clock of its own brings it back");
+}

@@ -159,7 +159,7 @@ fn own_lock(fields: &mut Fields<'_>, around: Around<'_>) -> (Option<Lock>, Optio
     }
     let guard = around.resource.map(|resource| resource.guard);
     let node = own.map_or_else(|| file_node.clone(), |own| laid_over(file_node, &own.node));
-    let lock = lock(sink, &node, guard, ttl);
+    let lock = lock(sink, &node, guard, ttl, around.call_timeout);
     let (site, servers) = (own.map_or(fields.site, |own| own.site), file.facts().service_name);
     let lock = lock.filter(|lock| {
         let fits = lock.facts().service_name == servers;

@@ -16,7 +16,7 @@ use super::tree::{Entry, Value};
 use super::value::{is_name, truth};
 use super::what::{Kind, WHATS, what};
 use super::when::{Length, World, lasts, when};
-use crate::cell::Fault;
+use crate::cell::{Fault, Lasts, What};
 
 /// Faults of the language that nothing can suffer yet.
 const NOT_YET: [&str; 7] = ["end-session", "clone", "promote", "recycle-backend", "lag", "change-leader", "restore"];
@@ -54,10 +54,27 @@ fn fault(sink: &Sink, entry: &Entry, world: &World) -> Option<Fault> {
         // A *what* that is one too many is read all the same: it may have mistakes of its own.
         let whats: Vec<_> = present.iter().map(|(kind, below)| what(sink, kind.name, below, world, roles)).collect();
         only?;
-        let what = whats.into_iter().next()?;
-        Some(Fault { name: entry.key.clone(), what: what?, when: when?, lasts: lasts?, family: None })
+        let (what, lasts) = (whats.into_iter().next()??, lasts?);
+        one_machine(fields, &what, &lasts)?;
+        Some(Fault { name: entry.key.clone(), what, when: when?, lasts, family: None })
     });
     fault.filter(|_| named)
+}
+
+/// Makes sure that it is one machine that counts.
+fn one_machine(fields: &mut Fields<'_>, what: &What, lasts: &Lasts) -> Option<()> {
+    let mut machines = 0;
+    what.clone().each_node(&mut |_| machines += 1);
+    let counted = fields.get("on-clock").filter(|_| matches!(lasts, Lasts::By(..)) && machines > 1);
+    match counted {
+        Some(entry) => {
+            fields
+                .sink
+                .error(entry.site, format!("{machines} machines count each for itself: make it {machines} faults"));
+            None
+        }
+        None => Some(()),
+    }
 }
 
 /// The one thing that the fault does, if it is one that can be done.
@@ -87,7 +104,7 @@ fn only_what(fields: &mut Fields<'_>, fault: &Entry, present: &[(&'static Kind, 
 }
 
 /// The keys of a fault that are not its *what*.
-const TIMES: [&str; 7] = ["at", "when", "every", "times", "for", "until", "off"];
+const TIMES: [&str; 8] = ["at", "when", "every", "times", "for", "on-clock", "until", "off"];
 
 /// Whether the fault is switched off; one that is must at least be one.
 fn is_off(sink: &Sink, entry: &Entry) -> bool {

@@ -7,17 +7,20 @@
 
 use host::Duration;
 use models::guard::Guard;
+use models::lock::redlock::{Library, MajorityToken};
 use models::lock::switch::Choice;
-use models::lock::{LOCKS, Lock, RedisLock, RedissonLock, Renew, SLOT, Take, TokenSource};
+use models::lock::{
+    LOCKS, Lock, MOST_NODES, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, Take, TokenSource,
+};
 
 use super::error::Sink;
 use super::merge::lay;
 use super::reader::{Fields, choice, table, word};
 use super::tree::{Entry, Node, Site, Table, Value};
-use super::value::positive;
+use super::value::{integer, positive};
 
 /// Locks of the language that nobody has modelled yet.
-const NOT_YET: [&str; 5] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres"];
+const NOT_YET: [&str; 4] = ["redis-sentinel", "zookeeper", "etcd", "postgres"];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -48,13 +51,21 @@ pub(super) fn laid_over(file: &Node, own: &Node) -> Node {
     laid.get("lock").map_or_else(|| own.clone(), |entry| entry.node.clone())
 }
 
-/// Reads `lock`. `guard` is the resource's, `ttl` the file's; an unreadable one is `None`.
-pub(super) fn lock(sink: &Sink, node: &Node, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<Lock> {
+/// Reads `lock`. `guard` is the resource's, `ttl` the file's; an unreadable one is `None`. A client by itself waits
+/// `call_timeout` for an answer.
+pub(super) fn lock(
+    sink: &Sink,
+    node: &Node,
+    guard: Option<Guard>,
+    ttl: Option<Option<Duration>>,
+    call_timeout: Duration,
+) -> Option<Lock> {
     let names: Vec<_> = LOCKS.iter().map(|facts| facts.name).collect();
     let choice = choice(sink, node, "the lock", &names, &NOT_YET)?;
     match choice.name {
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
+        "redlock" => choice.table(sink, |fields| redlock(fields, guard, ttl, call_timeout)).map(Lock::Redlock),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
@@ -130,6 +141,61 @@ fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Du
     Some(RedissonLock { resend: resend?, renew: renew?, waits: waits?, order: order?, told: told?, slot: slot? })
 }
 
+fn redlock(
+    fields: &mut Fields<'_>,
+    guard: Option<Guard>,
+    ttl: Option<Option<Duration>>,
+    call_timeout: Duration,
+) -> Option<RedlockLock> {
+    let (sink, site) = (fields.sink, fields.site);
+    let library: Library = switch(fields)?;
+    let own = RedlockLock::of_library(library, ttl.flatten().unwrap_or_default(), call_timeout);
+    let quorum =
+        fields.maybe("quorum", |sink, node| integer(sink, node, "`quorum` is a number of servers", 1, MOST_NODES));
+    let node_timeout = fields.or("node-timeout", own.node_timeout, positive);
+    let renew = fields.maybe("renew", |sink, node| {
+        table(sink, node, "`renew`", |fields| {
+            let every = fields.need("every", positive);
+            renew(fields, every)
+        })
+    });
+    let checked = guard.is_some_and(Guard::orders_tokens);
+    let token_site = fields.get("token").map(|entry| entry.node.site);
+    let by_guard = if checked { MajorityToken::WriteBack } else { MajorityToken::None };
+    let (value, ask, stop) = (switch_or(fields, own.value), switch_or(fields, own.ask), switch_or(fields, own.stop));
+    let lease = switch_or(fields, own.lease);
+    let (accept, lease_from) = (switch_or(fields, own.accept), switch_or(fields, own.lease_from));
+    let (clock, drift) = (switch_or(fields, own.clock), switch_or(fields, own.drift));
+    let (on_error, unlock) = (switch_or(fields, own.on_error), switch_or(fields, own.unlock));
+    let (extend, failed) = (switch_or(fields, own.extend), switch_or(fields, own.on_failed_extend));
+    let token = switch_or(fields, by_guard);
+    if ttl == Some(None) {
+        sink.error(site, "this lock has a lease, always, and `ttl` is \"none\"");
+        return None;
+    }
+    if let (Some(site), Some(MajorityToken::None), true) = (token_site, token, checked) {
+        return no_token(sink, site);
+    }
+    Some(RedlockLock {
+        value: value?,
+        ask: ask?,
+        stop: stop?,
+        quorum: quorum?,
+        node_timeout: node_timeout?,
+        lease: lease?,
+        accept: accept?,
+        lease_from: lease_from?,
+        clock: clock?,
+        drift: drift?,
+        on_error: on_error?,
+        unlock: unlock?,
+        extend: extend?,
+        on_failed_extend: failed?,
+        renew: renew?,
+        token: token?,
+    })
+}
+
 /// Reads how a lease is extended every so often.
 fn renew(fields: &mut Fields<'_>, every: Option<Duration>) -> Option<Renew> {
     let (on_failure, stops, entry) = (switch(fields), switch(fields), switch(fields));
@@ -139,6 +205,11 @@ fn renew(fields: &mut Fields<'_>, every: Option<Duration>) -> Option<Renew> {
 /// Reads a switch: one of its words, or its default.
 pub(super) fn switch<T: Choice>(fields: &mut Fields<'_>) -> Option<T> {
     own_switch(fields).map(Option::unwrap_or_default)
+}
+
+/// Reads a switch with a default of its own.
+fn switch_or<T: Choice>(fields: &mut Fields<'_>, default: T) -> Option<T> {
+    own_switch(fields).map(|own| own.unwrap_or(default))
 }
 
 /// Reads a switch, if it is set.

@@ -65,12 +65,12 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let network = network(fields, profile.flatten());
         let resource = fields.or("resource", Resource::default(), resource);
         let guard = resource.as_ref().map(|resource| resource.guard);
-        let lock = fields.need("lock", |sink, node| lock(sink, node, guard, ttl));
-        let service = service(fields);
+        let call_timeout = network.as_ref().map_or(CALL_TIMEOUT, |network| network.call_timeout);
+        let lock = fields.need("lock", |sink, node| lock(sink, node, guard, ttl, call_timeout));
+        let service = service(fields, lock.as_ref());
 
         let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts).zip(service.as_ref()));
         let mut moments = Cues::default();
-        let call_timeout = network.as_ref().map_or(CALL_TIMEOUT, |network| network.call_timeout);
         let lock_node = fields.get("lock").map(|entry| &entry.node);
         let around = Around { call_timeout, resource: resource.as_ref(), lock: lock.as_ref(), lock_node, ttl };
         let groups = clients(fields, around, &mut names, &mut moments);

@@ -2,20 +2,21 @@
 //!
 //! * A fault begins `at` an instant (default `"0s"`; `{ from, to }` is drawn for each seed), `when` a milestone is reached, or `every` so
 //!   often from `at` on, `times` times. At most one of them.
+//! * How long a dead process stays so, a supervisor may count `on-clock`, one of its machine's; else it is true time.
 //! * It lasts `for` a span, `until` an instant or a milestone, or to the end. An instant has no length,
 //!   and what happens `every` so often has a length of its own each time.
 //! * A milestone is `{ client, point, nth = 1, plus = "0s" }`; without `client`, the first to get there.
 //! * What lies at or after the horizon never happens, and is refused; so is a point that no script
 //!   reaches.
 
-use host::{Cue, Duration, Point, Span};
+use host::{Clock, Cue, Duration, Point, Span};
 use models::lock::{Lock, Service};
 use models::script::points;
 use spec::LockName;
 
 use super::error::Sink;
 use super::nodes::Names;
-use super::reader::{Fields, table, unknown_word, wrong_type};
+use super::reader::{Fields, one_of, table, unknown_word, wrong_type};
 use super::steps::{Cues, Wanted};
 use super::tree::{Node, Site, Value};
 use super::uses::Uses;
@@ -173,6 +174,7 @@ pub(super) fn lasts(
         }
         return (for_entry.is_none() && until_entry.is_none()).then_some(Lasts::Instant);
     }
+    let clock = on_clock(fields, what, length, for_entry.is_some());
     let recurs = matches!(when, Some(When::Every { .. }));
     let span = for_entry.map(|entry| lasting(sink, &entry.node, length));
     let end = until_entry.map(|entry| until(sink, &entry.node, when, world));
@@ -181,7 +183,10 @@ pub(super) fn lasts(
             sink.error(entry.site, "a fault has one length: `for` and `until` exclude each other");
             None
         }
-        (Some(span), ..) => span.map(Lasts::For),
+        (Some(span), ..) => match clock? {
+            Some(clock) => span.map(|span| Lasts::By(clock, span)),
+            None => span.map(Lasts::For),
+        },
         (None, Some(_), Some(entry)) if recurs => {
             sink.error(entry.site, "what happens `every` so often lasts `for` some time, each time");
             None
@@ -197,6 +202,26 @@ pub(super) fn lasts(
         (None, None, _) => Some(Lasts::ToTheEnd),
     }
 }
+
+/// Reads the clock on which the machine counts how long its process stays dead, if it does.
+fn on_clock(fields: &mut Fields<'_>, what: &str, length: Length, has_span: bool) -> Option<Option<Clock>> {
+    let Some(entry) = fields.get("on-clock") else { return Some(None) };
+    let sink = fields.sink;
+    if !matches!(length, Length::Any | Length::Unknown) {
+        let message = format!("`{what}` ends by itself: only the restart of a process is counted on a clock");
+        sink.error(entry.site, message);
+        return None;
+    }
+    if !has_span {
+        sink.error(entry.site, "`on-clock` says how `for` is counted, and there is no `for`");
+        return None;
+    }
+    one_of(sink, &entry.node, "a clock", &CLOCKS).map(Some)
+}
+
+/// A machine's clocks, by the words of switches.
+pub(super) const CLOCKS: [(&str, Clock); 3] =
+    [("monotonic", Clock::Monotonic), ("boottime", Clock::Boottime), ("wall", Clock::Wall)];
 
 /// Reads how long a fault lasts.
 fn lasting(sink: &Sink, node: &Node, length: Length) -> Option<Span> {

@@ -1,7 +1,7 @@
 //! Death and what survives it: processes killed, machines without power, futures dropped.
 
 use crate::probe::*;
-use host::{AttemptId, Calls, Connection, Either, Host, Part, Point, Task, first};
+use host::{AttemptId, Calls, Clock, Connection, Either, Host, Part, Point, Ppm, Span, Task, first};
 use sim::{Lasts, RecordKind, When};
 
 /// Says a word into the history when it is dropped: an unlock in `Drop`.
@@ -228,4 +228,32 @@ fn an_attempt_tags_what_is_sent_in_its_scope_and_by_tasks_spawned_there() {
     };
     let stored: Vec<_> = outcome.notes.iter().filter_map(|noted| tagged(&noted.note)).collect();
     assert_eq!(stored, [(1, Some(1)), (2, Some(1)), (3, None), (4, None), (5, None)]);
+}
+
+#[test]
+fn a_restart_may_be_counted_on_a_clock_of_its_machine() {
+    let wall = Lasts::By(Clock::Wall, Span::Fixed(ms(1_000)));
+    let mono = Lasts::By(Clock::Monotonic, Span::Fixed(ms(1_000)));
+    let back = |lasts: Lasts, step_ms: i64, rate: i32| {
+        let world = World::new(Persistence::None).client(|host, _| async move { until(&host, 3_000).await });
+        let world = world.fault(at(100), What::Kill(on(SERVER)), lasts);
+        let world = world.fault(at(500), What::StepClock(on(SERVER), step_ms * 1_000_000), Lasts::Instant);
+        let rate = Ppm::new(rate);
+        let (_, outcome) = world.fault(at(600), What::ClockRate(on(SERVER), rate), Lasts::ToTheEnd).run();
+        outcome.nodes[0].activity.last().expect("it is back").0.as_nanos() / 1_000_000
+    };
+    assert_eq!([back(wall.clone(), 0, 0), back(mono.clone(), 0, 0)], [1_100, 1_100]);
+    assert_eq!([back(wall.clone(), 300, 0), back(mono.clone(), 300, 0)], [800, 1_100], "a step moves the one alone");
+    assert_eq!(back(wall.clone(), 5_000, 0), 500, "and may end it at once");
+    assert_eq!([back(wall, 0, 1_000_000), back(mono, 0, 1_000_000)], [850, 850], "500 ms are left, at double the rate");
+}
+
+#[test]
+fn who_dies_once_more_waits_for_the_later_end() {
+    let first = Lasts::By(Clock::Monotonic, Span::Fixed(ms(1_000)));
+    let world = World::new(Persistence::None).client(|host, _| async move { until(&host, 3_000).await });
+    let world = world.fault(at(100), What::Kill(on(SERVER)), first).fault(at(900), What::Kill(on(SERVER)), lasts(700));
+    let (_, outcome) = world.run();
+    let last = outcome.nodes[0].activity.last().expect("it is back").0;
+    assert_eq!((outcome.nodes[0].activity.len(), last.as_nanos() / 1_000_000), (2, 1_600));
 }

@@ -109,6 +109,7 @@ impl World {
                 self.state_mut().faults.pending += 1;
                 self.later(lasts, move |world| world.end(strike));
             }
+            Lasts::By(..) => unreachable!("what is counted on a machine's own clock is refused"),
             Lasts::Until(_) | Lasts::ToTheEnd => {}
         }
     }

@@ -88,6 +88,9 @@ pub(crate) fn of_fault(fault: &Fault<Nudge>) -> Vec<Refusal> {
     }
     match &fault.lasts {
         Lasts::For(span) => refusals.extend(of_span(name, span)),
+        Lasts::By(..) => {
+            refusals.push(Refusal(format!("{name}: no machine's clock can end it: madsim has one for all")))
+        }
         Lasts::Until(when) => refusals.extend(of_moment(when)),
         Lasts::Instant | Lasts::ToTheEnd => {}
     }

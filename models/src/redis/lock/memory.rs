@@ -13,7 +13,7 @@ use crate::redis::Value;
 
 /// The library's memory. The published lock has none.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(in crate::redis) struct Memory {
     own: OnceCell<Value>,
     counter: Cell<u64>,
     first_tries: RefCell<BTreeMap<LockName, MonoTime>>,
@@ -23,7 +23,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// The owner value of the next attempt.
-    pub(super) fn value<H: Host>(&self, host: &H, kind: OwnerValue) -> Value {
+    pub(in crate::redis) fn value<H: Host>(&self, host: &H, kind: OwnerValue) -> Value {
         match kind {
             OwnerValue::PerAttempt => fresh(host),
             OwnerValue::PerClient => self.own.get_or_init(|| fresh(host)).clone(),

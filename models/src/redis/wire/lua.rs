@@ -14,6 +14,12 @@ if ARGV[2] then set = redis.call("set",KEYS[1],ARGV[1],"NX","PX",ARGV[2])
 else set = redis.call("set",KEYS[1],ARGV[1],"NX") end
 if set then return redis.call("incr",KEYS[2]) else return nil end"#;
 
+/// `raise-counter KEYS[1] KEYS[2]=counter ARGV[1]=value ARGV[2]=to`
+pub(super) const RAISE_COUNTER: &str = r#"if redis.call("get",KEYS[1]) ~= ARGV[1] then return 0 end
+local count = tonumber(redis.call("get",KEYS[2]) or 0) or 0
+if count < tonumber(ARGV[2]) then redis.call("set",KEYS[2],ARGV[2]) end
+return 1"#;
+
 /// `extend-or-create KEYS[1] ARGV[1]=value ARGV[2]=px`
 pub(super) const EXTEND_OR_CREATE: &str = r#"if redis.call("get",KEYS[1]) == ARGV[1] or redis.call("exists",KEYS[1]) == 0
 then return redis.call("set",KEYS[1],ARGV[1],"PX",ARGV[2]) else return nil end"#;

@@ -254,6 +254,9 @@ fn script(text: &Value, count: &Value, rest: &[Value]) -> Result<Script, Unread>
             let px = px.first().map(known).transpose()?;
             Script::LockWithToken { key: key(of)?, value: value.clone(), px, counter: key(counter)? }
         }
+        (lua::RAISE_COUNTER, b"2", [of, counter, value, to]) => {
+            Script::RaiseCounter { key: key(of)?, value: value.clone(), counter: key(counter)?, to: known(to)? }
+        }
         (lua::EXTEND_OR_CREATE, b"1", [of, value, px]) => {
             Script::ExtendOrCreate { key: key(of)?, value: value.clone(), px: known(px)? }
         }

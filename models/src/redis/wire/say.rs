@@ -76,6 +76,9 @@ impl Script {
                 let args = [Some(value.clone()), px.map(Value::from)].into_iter().flatten();
                 (lua::LOCK_WITH_TOKEN, vec![key, counter], args.collect())
             }
+            Self::RaiseCounter { key, value, counter, to } => {
+                (lua::RAISE_COUNTER, vec![key, counter], vec![value.clone(), (*to).into()])
+            }
             Self::ExtendOrCreate { key, value, px } => {
                 (lua::EXTEND_OR_CREATE, vec![key], vec![value.clone(), (*px).into()])
             }

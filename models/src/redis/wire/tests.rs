@@ -47,6 +47,7 @@ fn commands() -> Vec<Command> {
         Script::CompareAndPexpire { key, value: value.clone(), px }.into(),
         Script::LockWithToken { key, value: value.clone(), px: Some(px), counter: "c".into() }.into(),
         Script::LockWithToken { key, value: value.clone(), px: None, counter: "c".into() }.into(),
+        Script::RaiseCounter { key, value: value.clone(), counter: "c".into(), to: 9 }.into(),
         Script::ExtendOrCreate { key, value: value.clone(), px }.into(),
         Script::ExtendByAdding { key, value: value.clone(), px }.into(),
         Script::HashLock { key, owner: owner.clone(), px, request: None }.into(),

@@ -2,6 +2,7 @@
 
 use super::super::inside::FAILURES;
 use super::super::what::WHATS;
+use super::super::when::CLOCKS;
 use super::json::{Json, any_of, described, integer, list, object, reference, string, truth, words};
 use super::scripts::times;
 
@@ -15,6 +16,10 @@ pub(super) fn fault() -> Json {
         ("every", duration("It begins again and again, from at on.")),
         ("times", integer("How often at most.", 1, u32::MAX)),
         ("for", described("How long it lasts; of a kill: until the restart.", reference("span"))),
+        (
+            "on-clock",
+            words("On which clock of its machine the time to a restart is counted.", CLOCKS.map(|(name, _)| name)),
+        ),
         ("until", any_of("Until when it lasts.", [reference("duration"), reference("milestone")])),
         ("off", truth("Not in this cell.")),
     ]);

@@ -57,25 +57,32 @@ pub(super) fn ttl() -> Json {
 }
 
 pub(super) fn lock() -> Json {
-    let switches = |lock: &'static LockFacts| (lock.name, of_switches(lock.title, lock.switches));
+    let switches = |lock: &'static LockFacts| (lock.name, of_switches(lock.title, lock.switches.iter().collect()));
     let names = words("", LOCKS.iter().map(|lock| lock.name));
     any_of("The lock: a recipe, with its switches.", [names, one_key("", LOCKS.iter().map(switches).collect())])
 }
 
 pub(super) fn service() -> Json {
-    let mut services: Vec<(&'static str, Json)> = Vec::new();
+    // What can be set about the servers of some lock can, for one with fewer switches, not be set at all.
+    let mut services: Vec<(&'static str, Vec<&'static Switch>)> = Vec::new();
     for lock in LOCKS.iter().filter(|lock| !lock.service.is_empty()) {
-        if services.iter().all(|(name, _)| *name != lock.service_name) {
-            services.push((lock.service_name, of_switches("Its lock servers.", lock.service)));
+        match services.iter_mut().find(|(name, _)| *name == lock.service_name) {
+            Some((_, all)) => {
+                let more = lock.service.iter().filter(|switch| all.iter().all(|other| other.path != switch.path));
+                let more: Vec<_> = more.collect();
+                all.extend(more);
+            }
+            None => services.push((lock.service_name, lock.service.iter().collect())),
         }
     }
-    one_key("How the lock servers are set.", services)
+    let described = |(name, switches)| (name, of_switches("Its lock servers.", switches));
+    one_key("How the lock servers are set.", services.into_iter().map(described).collect())
 }
 
 /// A table of switches; those with a dot in their path are below one another.
-fn of_switches(what: &str, switches: &'static [Switch]) -> Json {
+fn of_switches(what: &str, switches: Vec<&'static Switch>) -> Json {
     let mut keys: Vec<(&'static str, Json)> = Vec::new();
-    for switch in switches {
+    for switch in &switches {
         let Some((section, _)) = switch.path.split_once('.') else {
             keys.push((switch.path, of_switch(switch)));
             continue;
@@ -96,6 +103,9 @@ fn of_switch(switch: &Switch) -> Json {
         Takes::Words(all) => {
             let meanings: Vec<_> = all.iter().map(|word| format!("{}: {}", word.name, word.meaning)).collect();
             words(&format!("{}. {}", switch.about, meanings.join("; ")), all.iter().map(|word| word.name))
+        }
+        Takes::Number { least, most, default, .. } => {
+            integer(&format!("{} Default: {default}.", switch.about), least, most)
         }
         Takes::Duration { default, .. } => {
             described(&format!("{}. Default: {default}.", switch.about), reference("duration"))

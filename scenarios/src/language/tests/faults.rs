@@ -1,6 +1,6 @@
 //! Faults: one *what*, one *when*, at most one *how long*.
 
-use host::{Duration, Part, Point, Ppm, Span};
+use host::{Clock, Duration, Part, Point, Ppm, Span};
 
 use super::*;
 use crate::cell::{Fault, Lasts, Milestone, NodeRef, What, When};
@@ -63,7 +63,7 @@ fn only_a_client_that_acquires_can_be_cancelled() {
 
 #[test]
 fn a_node_that_could_not_be_read_is_one_mistake_and_not_two() {
-    let lock = "unknown word `redlok`: the lock is one of `redis`, `redisson`, `none`";
+    let lock = "unknown word `redlok`: the lock is one of `redis`, `redisson`, `redlock`, `none`";
     let text = top("lock = «\"redlok\"»");
     refuse(&format!("{text}[fault.f]\nkill = [\"redis-1\", \"redlok-3\"]\n"), lock);
     refuse(&format!("{text}[fault.f]\nkill = \"servers\"\n"), lock);
@@ -208,6 +208,33 @@ fn a_fault_lasts_for_a_span_until_a_moment_or_to_the_end() {
     let lasts = fault("pause = \"A\"\nuntil = { client = \"B\", point = \"granted\" }").lasts;
     assert!(matches!(lasts, Lasts::Until(When::Milestone(Milestone { client: Some(_), .. }))));
     assert_eq!(fault("kill = \"A\"\nfor = \"0s\"").lasts, Lasts::For(Span::Fixed(Duration::ZERO)));
+}
+
+#[test]
+fn the_time_to_a_restart_may_be_counted_on_a_clock_of_its_machine() {
+    for (word, clock) in [("wall", Clock::Wall), ("monotonic", Clock::Monotonic), ("boottime", Clock::Boottime)] {
+        for what in ["kill", "shutdown", "power-off"] {
+            let lasts = fault(&format!("{what} = \"redis-1\"\nfor = \"2s\"\non-clock = {word:?}")).lasts;
+            assert_eq!(lasts, Lasts::By(clock, Span::Fixed(seconds(2))));
+        }
+    }
+    refuse(
+        &faulty("pause = \"A\"\nfor = \"2s\"\n«on-clock» = \"wall\""),
+        "`pause` ends by itself: only the restart of a process is counted on a clock",
+    );
+    refuse(
+        &faulty("kill = \"A\"\nuntil = \"2s\"\n«on-clock» = \"wall\""),
+        "`on-clock` says how `for` is counted, and there is no `for`",
+    );
+    refuse(
+        &faulty("kill = \"clients\"\nfor = \"2s\"\n«on-clock» = \"wall\""),
+        "2 machines count each for itself: make it 2 faults",
+    );
+    suggest(
+        &faulty("kill = \"A\"\nfor = \"2s\"\non-clock = «\"wal\"»"),
+        "unknown word `wal`: a clock is one of `monotonic`, `boottime`, `wall`",
+        "wall",
+    );
 }
 
 #[test]

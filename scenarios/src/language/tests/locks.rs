@@ -1,7 +1,8 @@
 //! Locks and their switches.
 
+use models::lock::redlock::{Ask, MajorityToken};
 use models::lock::switch::{Switch, Takes};
-use models::lock::{LOCKS, Lock, LockFacts, RedissonLock, Renew, Service, Stops, TtlClock};
+use models::lock::{LOCKS, Lock, LockFacts, RedissonLock, RedlockLock, Renew, Service, Stops, TtlClock};
 
 use super::*;
 
@@ -24,9 +25,19 @@ fn set(lock: &LockFacts, switch: &Switch, value: Option<&str>) -> String {
 fn every_switch_takes_its_words_and_the_first_is_what_holds_without() {
     for lock in LOCKS {
         for switch in lock.switches {
-            let Takes::Words(words) = switch.takes else {
-                accept(&set(lock, switch, Some("4s")));
-                continue;
+            let words = match switch.takes {
+                Takes::Words(words) => words,
+                Takes::Duration { .. } => {
+                    accept(&set(lock, switch, Some("4s")));
+                    continue;
+                }
+                Takes::Number { least, most, .. } => {
+                    for (number, fits) in [(least, true), (most, true), (most + 1, false)] {
+                        let text = set(lock, switch, Some("0")).replace("\"0\"", &number.to_string());
+                        assert_eq!(load("test.toml", &text, &[]).is_ok(), fits, "{text}");
+                    }
+                    continue;
+                }
             };
             let read: Vec<Lock> = words.iter().map(|word| cell(&set(lock, switch, Some(word.name))).lock).collect();
             for (i, one) in read.iter().enumerate() {
@@ -41,7 +52,8 @@ fn every_switch_takes_its_words_and_the_first_is_what_holds_without() {
 fn every_switch_of_a_server_takes_its_words() {
     for lock in LOCKS {
         for switch in lock.service {
-            let Takes::Words(words) = switch.takes else { panic!("no server has a {switch:?}") };
+            // The numbers and times have tests of their own.
+            let Takes::Words(words) = switch.takes else { continue };
             for word in words {
                 let setting = format!("service.{}.{} = \"{}\"", lock.service_name, switch.path, word.name);
                 let service = cell(&top(&format!("lock = \"{}\"\n{setting}", lock.name))).service;
@@ -54,6 +66,45 @@ fn every_switch_of_a_server_takes_its_words() {
     assert_eq!(monotonic.redis().ttl_clock, TtlClock::Monotonic);
     suggest(&top("lock = \"redis\"\nservice.«redys» = {}"), "unknown word `redys`: the service is `redis`", "redis");
     refuse(&top("lock = \"redis\"\nservice.«etcd» = {}"), "`etcd` is not supported yet");
+}
+
+#[test]
+fn a_lock_on_several_servers_has_five_or_as_many_as_it_is_told() {
+    let names = |service: &str| {
+        let text = top(&format!("lock = \"redlock\"\n{service}")) + "[fault.f]\nkill = \"servers\"\n";
+        let What::Kill(nodes) = cell(&text).faults.remove(0).what else { panic!("{text}") };
+        nodes
+    };
+    assert_eq!(names(""), nodes(&["redis-1", "redis-2", "redis-3", "redis-4", "redis-5"]));
+    assert_eq!(names("service.redis.nodes = 3"), nodes(&["redis-1", "redis-2", "redis-3"]));
+    for bad in ["0", "10"] {
+        let text = top(&format!("lock = \"redlock\"\nservice.redis.nodes = «{bad}»"));
+        refuse(&text, &format!("{bad} lies outside 1 to 9"));
+    }
+    refuse(&top("lock = \"redis\"\nservice.redis.«nodes» = 3"), "this lock has one server, whatever `nodes` says");
+    let own = |servers: &str| format!("{HEAD}lock = \"redlock\"\n[client.A]\nservers = {servers}\n");
+    let list = cell(&own("[\"redis-4\", \"redis-1\"]")).clients.remove(0).servers;
+    assert_eq!(list, Some(vec!["redis-4".to_owned(), "redis-1".to_owned()]), "in its own order");
+    assert_eq!(cell(&own("\"servers\"")).clients.remove(0).servers.map(|list| list.len()), Some(5));
+}
+
+#[test]
+fn a_library_decides_what_is_not_said() {
+    let redlock = |keys: &str| match cell(&top(keys)).lock {
+        Lock::Redlock(lock) => lock,
+        other => panic!("{other:?}"),
+    };
+    let ms = host::Duration::from_millis;
+    assert_eq!(redlock("lock = \"redlock\""), RedlockLock::default());
+    let redsync = redlock("ttl = \"8s\"\nlock.redlock.as = \"redsync\"");
+    assert_eq!((redsync.node_timeout, redsync.drift(ms(8_000))), (ms(400), ms(80)));
+    let patient = redlock("lock.redlock = { as = \"redsync\", node-timeout = \"50ms\", drift = \"none\" }");
+    assert_eq!((patient.node_timeout, patient.drift(ms(8_000)), patient.ask), (ms(50), ms(0), Ask::Parallel));
+    let py = redlock("network = { call-timeout = \"3s\" }\nlock.redlock.as = \"redlock-py\"");
+    assert_eq!(py.node_timeout, ms(3_000), "it has none of its own");
+    refuse(&top("ttl = \"none\"\nlock = «\"redlock\"»"), "this lock has a lease, always, and `ttl` is \"none\"");
+    let token = |resource: &str| redlock(&format!("resource = \"{resource}\"\nlock = \"redlock\"")).token;
+    assert_eq!([token("open"), token("fence_rw")], [MajorityToken::None, MajorityToken::WriteBack]);
 }
 
 #[test]

@@ -35,6 +35,7 @@ const RARE: &[&str] = &[
      [fault.g]\ncut = { between = [\"A\", \"redis-1\"], held = \"linger\" }\n[fault.h]\nslow = { from = \"A\", to = \"redis-1\", by = \"1s\" }\n\
      [fault.i]\nreset = { between = [\"A\", \"redis-1\"] }\n[fault.j]\nhalf-open = { forgets = \"redis-1\", believes = \"A\" }\n\
      [fault.k]\ndrop = { request = \"set\", of = \"A\", nth = \"every\" }\n[fault.l]\ndelay = { reply = \"set\", server = \"redis-1\", by = \"1s\" }",
+    "[fault.f]\nkill = \"redis-1\"\nfor = \"1s\"\non-clock = \"wall\"\n[client.C]\nservers = [\"redis-1\"]",
     "[node.A]\nrate-ppm = 3\nwall-offset = \"-3s\"\n[network]\ncall-timeout = \"2s\"\n[service.redis]\nttl-clock = \"monotonic\"",
     "[matrix]\n\"ttl\" = { from = \"5s\", to = \"6s\", bisect = \"effects\", to-within = \"1s\" }\n[matrix.o.x]\nhorizon = \"60s\"\n\
      [[expect]]\nwhere = { ttl = { from = \"5s\", to = \"6s\" } }\nmeasure.effects.each.min = 0\noutside = []\n\
