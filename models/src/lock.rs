@@ -5,6 +5,7 @@
 mod redis;
 mod redisson;
 mod renew;
+mod sentinel;
 mod server;
 mod service;
 pub mod switch;
@@ -15,6 +16,7 @@ pub use redis::{
 };
 pub use redisson::{RedissonLock, Resend};
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
+pub use sentinel::{FindsPrimary, SentinelLock, SentinelServers, VerifiesPrimary, WaitFor};
 pub use server::{Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
 
@@ -30,6 +32,8 @@ pub enum Lock {
     Redis(RedisLock),
     /// Redisson's lock on one Redis server: a hash that counts its owner's entries.
     Redisson(RedissonLock),
+    /// The lock of [`Lock::Redis`], on a primary that Sentinel names.
+    Sentinel(SentinelLock),
     /// No lock: everybody is let in.
     None,
 }
@@ -82,7 +86,7 @@ impl LockFacts {
 }
 
 /// Every lock, in the order of `list`.
-pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, crate::none::FACTS];
+pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, sentinel::FACTS, crate::none::FACTS];
 
 /// The requests of the guarded resource, by the names that faults use.
 pub const RESOURCE_OPERATIONS: &[Operation] =
@@ -95,7 +99,8 @@ impl Lock {
         match self {
             Self::Redis(_) => &LOCKS[0],
             Self::Redisson(_) => &LOCKS[1],
-            Self::None => &LOCKS[2],
+            Self::Sentinel(_) => &LOCKS[2],
+            Self::None => &LOCKS[3],
         }
     }
 
@@ -105,6 +110,7 @@ impl Lock {
         match self {
             Self::Redis(lock) => lock.operations(),
             Self::Redisson(_) => redisson::OPERATIONS.to_vec(),
+            Self::Sentinel(lock) => lock.operations(),
             Self::None => Vec::new(),
         }
     }
@@ -113,7 +119,7 @@ impl Lock {
     #[must_use]
     pub fn points(&self) -> Vec<(Point, Occasion)> {
         match self {
-            Self::Redis(lock) => lock.points(),
+            Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.points(),
             Self::Redisson(_) | Self::None => Vec::new(),
         }
     }
@@ -122,10 +128,12 @@ impl Lock {
     #[must_use]
     pub const fn counter(&self) -> Option<Name> {
         match self {
-            Self::Redis(RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. }) => {
-                Some(crate::redis::lock::COUNTER)
-            }
-            Self::Redis(_) | Self::Redisson(_) | Self::None => None,
+            Self::Redis(RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. })
+            | Self::Sentinel(SentinelLock {
+                redis: RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. },
+                ..
+            }) => Some(crate::redis::lock::COUNTER),
+            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::None => None,
         }
     }
 
@@ -133,7 +141,7 @@ impl Lock {
     #[must_use]
     pub const fn can_be_reaped(&self) -> bool {
         match self {
-            Self::Redis(_) => true,
+            Self::Redis(_) | Self::Sentinel(_) => true,
             Self::Redisson(_) | Self::None => false,
         }
     }
@@ -148,10 +156,10 @@ impl Lock {
     #[must_use]
     pub const fn renews_every(&self) -> Option<Duration> {
         match self {
-            Self::Redis(RedisLock { renew: Some(renew), .. }) | Self::Redisson(RedissonLock { renew, .. }) => {
-                Some(renew.every)
-            }
-            Self::Redis(_) | Self::None => None,
+            Self::Redis(RedisLock { renew: Some(renew), .. })
+            | Self::Redisson(RedissonLock { renew, .. })
+            | Self::Sentinel(SentinelLock { redis: RedisLock { renew: Some(renew), .. }, .. }) => Some(renew.every),
+            Self::Redis(_) | Self::Sentinel(_) | Self::None => None,
         }
     }
 
@@ -161,6 +169,7 @@ impl Lock {
         match self {
             // They rest on the same: what one of them does worse than the published lock is its own fault.
             Self::Redis(_) | Self::Redisson(_) => redis_needs(level),
+            Self::Sentinel(_) => sentinel::needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
         }
@@ -170,7 +179,7 @@ impl Lock {
     #[must_use]
     pub fn drift_allowance(&self, ttl: Duration) -> Duration {
         match self {
-            Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
+            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) => crate::redis::lock::drift(ttl),
             // It has no lease.
             Self::None => Duration::ZERO,
         }
@@ -180,7 +189,7 @@ impl Lock {
     #[must_use]
     pub const fn lease_clock(&self) -> Clock {
         match self {
-            Self::Redis(lock) => lock.clock.clock(),
+            Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.clock.clock(),
             Self::Redisson(_) | Self::None => Clock::Monotonic,
         }
     }

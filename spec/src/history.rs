@@ -120,7 +120,7 @@ impl TryFrom<Vec<NodeId>> for Authorities {
 /// |---|---|
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
-/// | lock service | `Owner`, `Extended` |
+/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 /// | place of side effects | `Effected` |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -245,6 +245,29 @@ pub enum Note {
         /// Who asked; `None`: somebody outside any attempt.
         by: Option<AttemptId>,
     },
+    /// A lock server that copied another took its place: from now on it decides. Which owners it knows it has just
+    /// said.
+    Promoted {
+        /// The server that decides from now on.
+        authority: NodeId,
+        /// The one that it copied until now. That one may not know, and decide as well.
+        instead_of: NodeId,
+    },
+    /// A lock server ceased to decide, and copies another: whom it had as owners counts no more, as it has just said.
+    Demoted {
+        /// Which.
+        authority: NodeId,
+    },
+    /// A server that copies another has come so far.
+    Replicated {
+        /// The one that copies.
+        authority: NodeId,
+        /// The one that it copies.
+        primary: NodeId,
+        /// It has what the other did up to its so manieth note of an owner or an extension, counted since the other's
+        /// process started.
+        notes: u32,
+    },
     /// The resource answered a read.
     Read {
         /// By this attempt; `None`: by somebody outside any attempt.
@@ -319,9 +342,13 @@ pub enum Cause {
     Eviction,
     /// The server came back from the dead, and says what it remembers.
     Restart,
+    /// The server is promoted, and says what it has from its primary.
+    Promotion,
+    /// The server decides no more.
+    Demotion,
 }
 
-digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart });
+digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart, 5 => Promotion, 6 => Demotion });
 
 digest_enum!(Note {
     1 => Attempting { attempt, lock, thread, after },
@@ -347,6 +374,9 @@ digest_enum!(Note {
     20 => GaveUp { attempt },
     22 => Renewing { attempt },
     21 => Effected { attempt, op, effect },
+    50 => Promoted { authority, instead_of },
+    51 => Demoted { authority },
+    52 => Replicated { authority, primary, notes },
 });
 
 macro_rules! digest_newtype {
@@ -388,6 +418,7 @@ impl Note {
             | Self::Passed { attempt, .. }
             | Self::Refused { attempt, .. }
             | Self::Effected { attempt, .. } => *attempt,
+            Self::Promoted { .. } | Self::Demoted { .. } | Self::Replicated { .. } => None,
         }
     }
 }

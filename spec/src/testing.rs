@@ -323,6 +323,12 @@ impl Teller<'_> {
         self.owner(server, "orders", attempt, Cause::Restart)
     }
 
+    /// That server, which is about to be promoted, names the attempt as the owner of `orders`.
+    pub(crate) fn taken_over_by(self, server: u16) -> Self {
+        let attempt = Some(self.attempt());
+        self.owner(server, "orders", attempt, Cause::Promotion)
+    }
+
     /// That server extends the attempt's lease on `orders`, as somebody asks.
     pub(crate) fn extended_by(self, server: u16, by: Option<AttemptId>) -> Self {
         let (authority, attempt) = (NodeId::new(server - 1), self.attempt());
@@ -408,6 +414,24 @@ impl Teller<'_> {
     }
 
     /// For want of memory it forgets `orders`.
+    /// It takes the place of the one that it copied.
+    pub(crate) fn promoted_instead_of(self, server: u16) -> Self {
+        let authority = self.node;
+        self.note(Note::Promoted { authority, instead_of: NodeId::new(server - 1) })
+    }
+
+    /// It is told that another has its place.
+    pub(crate) fn demoted(self) -> Self {
+        let authority = self.node;
+        self.note(Note::Demoted { authority })
+    }
+
+    /// It has come so far with what it copies of that server.
+    pub(crate) fn has_copied(self, server: u16, notes: u32) -> Self {
+        let authority = self.node;
+        self.note(Note::Replicated { authority, primary: NodeId::new(server - 1), notes })
+    }
+
     pub(crate) fn evicts(self) -> Self {
         self.loses("orders", Cause::Eviction)
     }

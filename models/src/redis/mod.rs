@@ -7,7 +7,10 @@
 //! | `keyspace` | the keys, and when they are gone |
 //! | [`command`], [`script`], [`reply`], [`value`] | what travels |
 //! | `wire` | the same as bytes: how a client says it, and what a server makes of it |
+//! | [`replication`] | several servers: asynchronous replicas, promotion |
+//! | [`sentinel`] | the Sentinel's state machine |
 //! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete, and its departures |
+//! | [`sentinel_lock`] | the same lock, on a primary that Sentinel names |
 //! | [`redisson`] | Redisson's lock: a hash that counts, a watchdog |
 
 pub mod command;
@@ -15,11 +18,15 @@ mod execute;
 mod keyspace;
 pub mod lock;
 pub mod redisson;
+pub mod replication;
 pub mod reply;
 pub mod script;
+pub mod sentinel;
+pub mod sentinel_lock;
 pub mod server;
 mod transaction;
 pub mod value;
+pub mod way;
 mod wire;
 
 pub use command::{Command, ExpireIf, Key, Length, Lives, Malformed, SetIf};
@@ -27,6 +34,8 @@ pub use lock::SingleRedis;
 pub use redisson::Redisson;
 pub use reply::{RedisError, Reply};
 pub use script::Script;
+pub use sentinel::{Ask, Sentinel};
+pub use sentinel_lock::{OnPrimary, SentinelHost, on_primary};
 pub use server::Redis;
 pub use value::Value;
 pub use wire::NotModelled;

@@ -8,16 +8,16 @@
 use host::Duration;
 use models::guard::Guard;
 use models::lock::switch::Choice;
-use models::lock::{LOCKS, Lock, RedisLock, RedissonLock, Renew, Take, TokenSource};
+use models::lock::{LOCKS, Lock, RedisLock, RedissonLock, Renew, SentinelLock, Take, TokenSource, WaitFor};
 
 use super::error::Sink;
 use super::merge::lay;
 use super::reader::{Fields, choice, table, word};
 use super::tree::{Entry, Node, Site, Table, Value};
-use super::value::positive;
+use super::value::{integer, positive};
 
 /// Locks of the language that nobody has modelled yet.
-const NOT_YET: [&str; 5] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres"];
+const NOT_YET: [&str; 4] = ["redlock", "zookeeper", "etcd", "postgres"];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -55,6 +55,7 @@ pub(super) fn lock(sink: &Sink, node: &Node, guard: Option<Guard>, ttl: Option<O
     match choice.name {
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
+        "redis-sentinel" => choice.table(sink, |fields| sentinel(fields, guard, ttl)).map(Lock::Sentinel),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
@@ -106,6 +107,19 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         late_grant: late_grant?,
         local: local?,
     })
+}
+
+fn sentinel(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<SentinelLock> {
+    let (finds, verifies) = (switch(fields), switch(fields));
+    let wait = fields.maybe("wait", |sink, node| {
+        table(sink, node, "`wait`", |fields| {
+            let replicas = fields.need("replicas", |sink, node| integer(sink, node, "replicas", 1, u16::MAX));
+            let timeout = fields.or("timeout", Duration::from_secs(1), positive);
+            Some(WaitFor { replicas: replicas?, timeout: timeout? })
+        })
+    });
+    let redis = redis(fields, guard, ttl);
+    Some(SentinelLock { redis: redis?, finds: finds?, verifies: verifies?, wait: wait? })
 }
 
 fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedissonLock> {

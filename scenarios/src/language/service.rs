@@ -1,19 +1,76 @@
-//! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other.
+//! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other, and
+//! `service.redis-sentinel`. A cell has the servers of its lock; those that a file sets are to be these.
 
-use models::lock::{RedisServer, Service};
+use models::lock::{Lock, RedisServer, SentinelServers, Service};
 
+use super::error::Sink;
 use super::lock::switch;
 use super::reader::{Fields, choice};
+use super::value::{integer, positive, span};
 
 /// Servers of the language that nobody has modelled yet.
-const NOT_YET: [&str; 5] = ["redis-sentinel", "redlock", "zookeeper", "etcd", "postgres"];
+const NOT_YET: [&str; 4] = ["redlock", "zookeeper", "etcd", "postgres"];
 
-/// Reads `service`: how the lock servers are set.
-pub(super) fn service(fields: &mut Fields<'_>) -> Option<Service> {
+/// Reads `service`: how the lock servers are set. `lock` is the file's, if it could be read.
+pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Service> {
     let sink = fields.sink;
-    let Some(entry) = fields.get("service") else { return Some(Service::default()) };
-    choice(sink, &entry.node, "the service", &["redis"], &NOT_YET)?.table(sink, |fields| {
-        let (ttl_clock, persistence) = (switch(fields), switch(fields));
-        Some(Service::Redis(RedisServer { ttl_clock: ttl_clock?, persistence: persistence? }))
+    let name = lock.map(|lock| lock.facts().service_name);
+    let Some(entry) = fields.get("service") else { return Some(Service::by_default(name)) };
+    let choice = choice(sink, &entry.node, "the service", &["redis", "redis-sentinel"], &NOT_YET)?;
+    if let Some(name) = name.filter(|name| *name != choice.name) {
+        let message = format!("these are not the servers of this cell's lock, which are set below `service.{name}`");
+        sink.error(choice.site, message);
+        return None;
+    }
+    match choice.name {
+        "redis" => choice.table(sink, |fields| {
+            let (ttl_clock, persistence) = (switch(fields), switch(fields));
+            Some(Service::Redis(RedisServer { ttl_clock: ttl_clock?, persistence: persistence? }))
+        }),
+        "redis-sentinel" => choice.table(sink, sentinel).map(Service::Sentinel),
+        other => unreachable!("no reader for the service `{other}`"),
+    }
+}
+
+fn sentinel(fields: &mut Fields<'_>) -> Option<SentinelServers> {
+    let default = SentinelServers::default();
+    let replicas = fields.or("replicas", default.replicas, |sink, node| integer(sink, node, "replicas", 0, MOST));
+    let sentinels = fields.or("sentinels", default.sentinels, |sink, node| integer(sink, node, "Sentinels", 1, MOST));
+    let quorum = fields.or("quorum", default.quorum, |sink, node| integer(sink, node, "a quorum", 1, MOST));
+    let down_after = fields.or("down-after", default.down_after, positive);
+    let failover_timeout = fields.or("failover-timeout", default.failover_timeout, positive);
+    let lag = fields.or("lag", default.lag, span);
+    let min_replicas =
+        fields.or("min-replicas-to-write", default.min_replicas, |sink, node| integer(sink, node, "replicas", 0, MOST));
+    let max_lag = fields.or("min-replicas-max-lag", default.max_lag, whole_seconds);
+    let quorum_site = fields.get("quorum").map_or(fields.site, |entry| entry.node.site);
+    if let (Some(quorum), Some(sentinels)) = (quorum, sentinels)
+        && quorum > sentinels
+    {
+        fields.sink.error(quorum_site, "a quorum of more Sentinels than there are never comes about");
+        return None;
+    }
+    Some(SentinelServers {
+        replicas: replicas?,
+        sentinels: sentinels?,
+        quorum: quorum?,
+        down_after: down_after?,
+        failover_timeout: failover_timeout?,
+        lag: lag?,
+        min_replicas: min_replicas?,
+        max_lag: max_lag?,
     })
 }
+
+/// Redis is set in whole seconds here.
+fn whole_seconds(sink: &Sink, node: &super::tree::Node) -> Option<host::Duration> {
+    let duration = positive(sink, node)?;
+    if duration.subsec_nanos() != 0 {
+        sink.error(node.site, "Redis takes this in whole seconds");
+        return None;
+    }
+    Some(duration)
+}
+
+/// The most servers of one kind.
+const MOST: u16 = 15;

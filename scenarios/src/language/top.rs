@@ -66,7 +66,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         let resource = fields.or("resource", Resource::default(), resource);
         let guard = resource.as_ref().map(|resource| resource.guard);
         let lock = fields.need("lock", |sink, node| lock(sink, node, guard, ttl));
-        let service = service(fields);
+        let service = service(fields, lock.as_ref());
 
         let mut names = Names::new(lock.as_ref().map(models::lock::Lock::facts).zip(service.as_ref()));
         let mut moments = Cues::default();

@@ -42,7 +42,7 @@ pub(super) fn name(what: &str) -> Json {
 
 pub(super) fn nodes() -> Json {
     any_of(
-        "Nodes: A, worker-1, redis-1, resource; groups clients, servers; roles holder, any.",
+        "Nodes: A, worker-1, redis-1, resource; groups clients, servers, replicas, sentinels; roles holder, primary, any.",
         [string(""), list("", string(""))],
     )
 }
@@ -100,6 +100,8 @@ fn of_switch(switch: &Switch) -> Json {
         Takes::Duration { default, .. } => {
             described(&format!("{}. Default: {default}.", switch.about), reference("duration"))
         }
+        Takes::Span { default, .. } => described(&format!("{}. Default: {default}.", switch.about), reference("span")),
+        Takes::Number { default, .. } => integer(&format!("{}. Default: {default}.", switch.about), 0, u16::MAX),
     }
 }
 
