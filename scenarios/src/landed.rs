@@ -110,12 +110,15 @@ impl<'h> Stays<'h> {
                 self.owned.iter().any(is_owned) || (*key == COUNTER && self.has_counted(node, fault))
             }),
             What::Promote(_) => self.had_unreplicated(&strike.nodes, fault),
-            // A lock server may be set to count on a clock that is not stepped: then the step is what it defies.
+            // A lock server may be set to count on a clock that is not stepped: then the step is what it defies. One
+            // that watches others reckons by its clock all the time.
             What::StepClock { .. } => any(&|node| {
                 let counts_on_wall = self.history.nodes[node.index()].lease_clock == Clock::Wall;
-                self.has_owner(node, fault) || counts_on_wall && self.has_promise(node, fault)
+                nodes.watches(node) || self.has_owner(node, fault) || counts_on_wall && self.has_promise(node, fault)
             }),
-            What::ClockRate { .. } => any(&|node| self.has_owner(node, fault) || self.has_promise(node, fault)),
+            What::ClockRate { .. } => {
+                any(&|node| nodes.watches(node) || self.has_owner(node, fault) || self.has_promise(node, fault))
+            }
             What::Stall { part, .. } if *part == Part::RENEWAL => any(&|node| self.renews(node, fault)),
             What::Pause(_) | What::Stall { .. } => keeps_waiting || any(&|node| self.is_busy(node, fault)),
             What::Throttle { .. } => {

@@ -97,6 +97,11 @@ impl Nodes {
         self.of_kind(ServerKind::Primary).next().unwrap_or_default()
     }
 
+    /// Whether it is a lock server that watches others.
+    pub(crate) fn watches(&self, node: NodeId) -> bool {
+        self.kinds.get(node.index()) == Some(&ServerKind::Sentinel)
+    }
+
     /// The lock servers that can make somebody the owner.
     pub(crate) fn authorities(&self) -> impl Iterator<Item = NodeId> {
         self.all_servers().filter(|server| self.kinds[server.index()].grants())

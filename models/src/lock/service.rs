@@ -46,6 +46,15 @@ impl ServerKind {
         }
     }
 
+    /// Whether it talks to the other servers of its world.
+    #[must_use]
+    pub const fn talks(self) -> bool {
+        match self {
+            Self::Redis => false,
+            Self::Primary | Self::Replica | Self::Sentinel => true,
+        }
+    }
+
     /// Whether it can make somebody the owner of a lock.
     #[must_use]
     pub const fn grants(self) -> bool {

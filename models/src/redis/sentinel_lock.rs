@@ -8,7 +8,7 @@
 //! | 1: ask the Sentinels in turn; the first that answers goes to the front | `find`, `ask` |
 //! | 2: `SENTINEL GET-MASTER-ADDR-BY-NAME` | `ask` |
 //! | 3: connect, and call `ROLE`: if it is no primary, begin anew | `find` |
-//! | when reconnecting, begin anew | [`FindsPrimary`] |
+//! | when reconnecting, begin anew | [`FindsPrimary`]; a connection that the other end has closed is not used |
 //! | subscribing to `+switch-master` | `listen` |
 //!
 //! Departures: who finds no primary does not try again by itself; the next request does. A pool of connections is one
@@ -83,8 +83,13 @@ impl<H: SentinelHost> Primary<H> {
 impl<H: SentinelHost> Inner<H> {
     /// The way to the server that is taken for the primary, found now if there is none.
     async fn link(&self, host: &H) -> Result<Rc<Link<H, Command>>, ConnectError> {
+        if self.finds != FindsPrimary::Once {
+            self.current.borrow_mut().take_if(|link| link.is_broken());
+        }
         let current = self.current.borrow().clone();
         if let Some(link) = current {
+            // One that never asks again connects to the same address.
+            link.open(host).await?;
             return Ok(link);
         }
         let link = self.find(host).await?;

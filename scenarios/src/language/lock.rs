@@ -113,7 +113,8 @@ fn sentinel(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Du
     let (finds, verifies) = (switch(fields), switch(fields));
     let wait = fields.maybe("wait", |sink, node| {
         table(sink, node, "`wait`", |fields| {
-            let replicas = fields.need("replicas", |sink, node| integer(sink, node, "replicas", 1, u16::MAX));
+            let replicas =
+                fields.need("replicas", |sink, node| integer(sink, node, "replicas are counted", 1, u16::MAX));
             let timeout = fields.or("timeout", Duration::from_secs(1), positive);
             Some(WaitFor { replicas: replicas?, timeout: timeout? })
         })

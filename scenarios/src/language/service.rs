@@ -34,14 +34,17 @@ pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Se
 
 fn sentinel(fields: &mut Fields<'_>) -> Option<SentinelServers> {
     let default = SentinelServers::default();
-    let replicas = fields.or("replicas", default.replicas, |sink, node| integer(sink, node, "replicas", 0, MOST));
-    let sentinels = fields.or("sentinels", default.sentinels, |sink, node| integer(sink, node, "Sentinels", 1, MOST));
-    let quorum = fields.or("quorum", default.quorum, |sink, node| integer(sink, node, "a quorum", 1, MOST));
+    let replicas =
+        fields.or("replicas", default.replicas, |sink, node| integer(sink, node, "replicas are counted", 0, MOST));
+    let sentinels =
+        fields.or("sentinels", default.sentinels, |sink, node| integer(sink, node, "Sentinels are counted", 1, MOST));
+    let quorum = fields.or("quorum", default.quorum, |sink, node| integer(sink, node, "a quorum is a number", 1, MOST));
     let down_after = fields.or("down-after", default.down_after, positive);
     let failover_timeout = fields.or("failover-timeout", default.failover_timeout, positive);
     let lag = fields.or("lag", default.lag, span);
-    let min_replicas =
-        fields.or("min-replicas-to-write", default.min_replicas, |sink, node| integer(sink, node, "replicas", 0, MOST));
+    let min_replicas = fields.or("min-replicas-to-write", default.min_replicas, |sink, node| {
+        integer(sink, node, "replicas are counted", 0, MOST)
+    });
     let max_lag = fields.or("min-replicas-max-lag", default.max_lag, whole_seconds);
     let quorum_site = fields.get("quorum").map_or(fields.site, |entry| entry.node.site);
     if let (Some(quorum), Some(sentinels)) = (quorum, sentinels)
