@@ -12,6 +12,8 @@
 //! which the first is asked unless the story says otherwise, four clients, and a guarded resource. The
 //! lock is `orders`, the object `account`.
 
+mod servers;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -403,47 +405,6 @@ impl Teller<'_> {
 
     fn op(&self) -> OpId {
         OpId(self.client.map_or(0, |client| self.story.clients[usize::from(client) - 1].1))
-    }
-}
-
-/// A lock server.
-impl Teller<'_> {
-    /// The lease on `orders` is over.
-    pub(crate) fn frees(self) -> Self {
-        self.loses("orders", Cause::Expiry)
-    }
-
-    /// For want of memory it forgets `orders`.
-    /// It takes the place of the one that it copied.
-    pub(crate) fn promoted_instead_of(self, server: u16) -> Self {
-        let authority = self.node;
-        self.note(Note::Promoted { authority, instead_of: NodeId::new(server - 1) })
-    }
-
-    /// It is told that another has its place.
-    pub(crate) fn demoted(self) -> Self {
-        let authority = self.node;
-        self.note(Note::Demoted { authority })
-    }
-
-    /// It has come so far with what it copies of that server.
-    pub(crate) fn has_copied(self, server: u16, notes: u32) -> Self {
-        let authority = self.node;
-        self.note(Note::Replicated { authority, primary: NodeId::new(server - 1), notes })
-    }
-
-    pub(crate) fn evicts(self) -> Self {
-        self.loses("orders", Cause::Eviction)
-    }
-
-    /// It deletes that lock's key, as somebody asks.
-    pub(crate) fn removes(self, key: &str, by: Option<AttemptId>) -> Self {
-        self.loses(key, Cause::Request(by))
-    }
-
-    fn loses(self, key: &str, cause: Cause) -> Self {
-        let (authority, key) = (self.node, key.into());
-        self.note(Note::Owner { authority, key, attempt: None, cause })
     }
 }
 
