@@ -109,6 +109,7 @@ digest_as_word! {
     u16 => |x| u64::from(*x),
     u32 => |x| u64::from(*x),
     u64 => |x| *x,
+    usize => |x| *x as u64,
     core::num::NonZeroU64 => |x| x.get(),
     i64 => |x| x.cast_unsigned(),
     crate::NodeId => |x| x.index() as u64,
@@ -148,6 +149,31 @@ impl<T: Digest> Digest for [T] {
 impl<T: Digest> Digest for Vec<T> {
     fn digest(&self, fold: &mut Fold) {
         self.as_slice().digest(fold);
+    }
+}
+
+impl<K: Digest, V: Digest> Digest for std::collections::BTreeMap<K, V> {
+    fn digest(&self, fold: &mut Fold) {
+        fold.word(self.len() as u64);
+        for pair in self {
+            pair.digest(fold);
+        }
+    }
+}
+
+impl<A: Digest, B: Digest> Digest for (A, B) {
+    fn digest(&self, fold: &mut Fold) {
+        self.0.digest(fold);
+        self.1.digest(fold);
+    }
+}
+
+impl<T: Digest> Digest for std::collections::VecDeque<T> {
+    fn digest(&self, fold: &mut Fold) {
+        fold.word(self.len() as u64);
+        for item in self {
+            item.digest(fold);
+        }
     }
 }
 

@@ -9,6 +9,9 @@ use std::fmt;
 use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
 use spec::{Cause, Note, Token};
 
+use crate::redis::replication::Config;
+use crate::redis::replication::feed::ToReplica;
+use crate::redis::sentinel::{Answer, Ask, Memory, Told};
 use crate::redis::{Command, Key, Published, Reply};
 use crate::resource::{Op, OpReply, Stored};
 use crate::script::points;
@@ -29,7 +32,10 @@ impl Domain for Locks {
             Message::Op(op) => op.operation(),
             Message::RedisPush(_) => Operation("message"),
             // A reply is known by what it answers; the kernel never asks.
-            Message::RedisReply(_) | Message::OpReply(_) => Operation("reply"),
+            Message::RedisReply(_) | Message::OpReply(_) | Message::Answer(_) => Operation("reply"),
+            Message::Feed(_) => Operation("replicate"),
+            Message::Ask(ask) => Operation(ask.operation()),
+            Message::Told(_) => Operation("told"),
         }
     }
 
@@ -42,6 +48,8 @@ impl Domain for Locks {
 
     fn milestone(note: &Note) -> Option<(AttemptId, Point)> {
         match note {
+            // One that a promoted replica has from before is no new owner.
+            Note::Owner { cause: Cause::Promotion, .. } => None,
             Note::Owner { attempt, .. } => attempt.map(|attempt| (attempt, points::OWNER)),
             Note::Wrote { attempt, .. } => attempt.map(|attempt| (attempt, points::WRITE_APPLIED)),
             Note::Marked { attempt, .. } => attempt.map(|attempt| (attempt, points::MARKED)),
@@ -74,6 +82,14 @@ pub enum Message {
     Op(Op),
     /// From the guarded resource.
     OpReply(OpReply),
+    /// From a Redis server to its replica.
+    Feed(Box<ToReplica>),
+    /// To a Sentinel.
+    Ask(Ask),
+    /// From a Sentinel.
+    Answer(Answer),
+    /// From a Sentinel to who has subscribed.
+    Told(Told),
 }
 
 digest_enum!(Message {
@@ -82,7 +98,17 @@ digest_enum!(Message {
     3 => Op(op),
     4 => OpReply(reply),
     5 => RedisPush(published),
+    6 => Feed(feed),
+    7 => Ask(ask),
+    8 => Answer(answer),
+    9 => Told(told),
 });
+
+impl From<ToReplica> for Message {
+    fn from(feed: ToReplica) -> Self {
+        Self::Feed(Box::new(feed))
+    }
+}
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,6 +118,10 @@ impl fmt::Display for Message {
             Self::RedisPush(published) => published.fmt(f),
             Self::Op(op) => op.fmt(f),
             Self::OpReply(reply) => reply.fmt(f),
+            Self::Feed(feed) => feed.fmt(f),
+            Self::Ask(ask) => ask.fmt(f),
+            Self::Answer(answer) => answer.fmt(f),
+            Self::Told(told) => told.fmt(f),
         }
     }
 }
@@ -117,7 +147,16 @@ macro_rules! carried {
         }
     )* };
 }
-carried!(Redis(Command), RedisReply(Reply), RedisPush(Published), Op(Op), OpReply(OpReply));
+carried!(
+    Redis(Command),
+    RedisReply(Reply),
+    RedisPush(Published),
+    Op(Op),
+    OpReply(OpReply),
+    Ask(Ask),
+    Answer(Answer),
+    Told(Told),
+);
 
 /// No message is the one that is never sent.
 impl TryFrom<Message> for Never {
@@ -133,6 +172,10 @@ impl TryFrom<Message> for Never {
 pub enum Record {
     /// The guarded resource: one object's new state.
     Stored(Stored),
+    /// A Redis server: its configuration file.
+    Config(Config),
+    /// A Sentinel: its configuration file.
+    Sentinel(Memory),
 }
 
 /// Whatever a fault may do inside a service.
@@ -140,9 +183,11 @@ pub enum Record {
 pub enum Nudge {
     /// A Redis server evicts this key to make room, as one with an `allkeys-…` policy does.
     Evict(Key),
+    /// An operator makes a replica the primary.
+    Promote,
 }
 
-digest_enum!(Nudge { 1 => Evict(key) });
+digest_enum!(Nudge { 1 => Evict(key), 2 => Promote });
 
 /// One line for a person.
 fn describe(note: &Note) -> String {
@@ -172,6 +217,9 @@ fn describe(note: &Note) -> String {
         Note::Ended { attempt } => format!("{attempt:?} is through with its section"),
         Note::Owner { key, attempt: Some(attempt), .. } => format!("{key} belongs to {attempt:?}"),
         Note::Owner { key, attempt: None, cause, .. } => format!("{key} belongs to nobody: {}", Why(*cause)),
+        Note::Promoted { .. } => "takes the place of its primary".to_owned(),
+        Note::Demoted { .. } => "is another's replica from now on".to_owned(),
+        Note::Replicated { notes, .. } => format!("has what its primary did, up to its change of owners {notes}"),
         Note::Extended { key, attempt, by, .. } if *by == Some(*attempt) => {
             format!("{key} belongs to {attempt:?} for longer")
         }
@@ -230,6 +278,8 @@ impl fmt::Display for Why {
             Cause::Expiry => f.write_str("its lease is over"),
             Cause::Eviction => f.write_str("evicted"),
             Cause::Restart => f.write_str("lost in a restart"),
+            Cause::Promotion => f.write_str("lost in a promotion"),
+            Cause::Demotion => f.write_str("another server decides"),
         }
     }
 }

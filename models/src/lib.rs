@@ -22,6 +22,8 @@ pub mod none;
 pub mod recipe;
 pub mod redis;
 pub mod resource;
+#[cfg(test)]
+mod rig;
 pub mod script;
 #[cfg(test)]
 mod testing;

@@ -38,6 +38,12 @@ impl<H: Calls<R>, R: Request> Link<H, R> {
         self.server
     }
 
+    /// Whether it was open, and the other end has closed it since.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.connection.borrow().as_ref().is_some_and(|connection| !connection.is_open())
+    }
+
     /// Opens it, if it is not open: also if the other end has closed it since it was last used.
     ///
     /// # Errors

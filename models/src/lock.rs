@@ -6,6 +6,7 @@ mod redis;
 mod redisson;
 pub mod redlock;
 mod renew;
+mod sentinel;
 mod server;
 mod service;
 pub mod switch;
@@ -17,6 +18,7 @@ pub use redis::{
 pub use redisson::{Order, RedissonLock, Resend, SLOT, Told, Waits};
 pub use redlock::RedlockLock;
 pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
+pub use sentinel::{FindsPrimary, MOST as MOST_SENTINELS, SentinelLock, SentinelServers, VerifiesPrimary, WaitFor};
 pub use server::{MOST_NODES, Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
 
@@ -34,6 +36,8 @@ pub enum Lock {
     Redisson(RedissonLock),
     /// Redlock: a majority of several Redis servers.
     Redlock(RedlockLock),
+    /// The lock of [`Lock::Redis`], on a primary that Sentinel names.
+    Sentinel(SentinelLock),
     /// No lock: everybody is let in.
     None,
 }
@@ -88,7 +92,7 @@ impl LockFacts {
 }
 
 /// Every lock, in the order of `list`.
-pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, redlock::FACTS, crate::none::FACTS];
+pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, sentinel::FACTS, redlock::FACTS, crate::none::FACTS];
 
 /// The requests of the guarded resource, by the names that faults use.
 pub const RESOURCE_OPERATIONS: &[Operation] =
@@ -101,8 +105,9 @@ impl Lock {
         match self {
             Self::Redis(_) => &LOCKS[0],
             Self::Redisson(_) => &LOCKS[1],
-            Self::Redlock(_) => &LOCKS[2],
-            Self::None => &LOCKS[3],
+            Self::Sentinel(_) => &LOCKS[2],
+            Self::Redlock(_) => &LOCKS[3],
+            Self::None => &LOCKS[4],
         }
     }
 
@@ -113,6 +118,7 @@ impl Lock {
             Self::Redis(lock) => lock.operations(),
             Self::Redisson(lock) => lock.operations(),
             Self::Redlock(lock) => lock.operations(),
+            Self::Sentinel(lock) => lock.operations(),
             Self::None => Vec::new(),
         }
     }
@@ -122,7 +128,7 @@ impl Lock {
     pub fn pushes(&self) -> &'static [Operation] {
         match self {
             Self::Redisson(lock) => lock.pushes(),
-            Self::Redis(_) | Self::Redlock(_) | Self::None => &[],
+            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => &[],
         }
     }
 
@@ -130,7 +136,7 @@ impl Lock {
     #[must_use]
     pub fn points(&self) -> Vec<(Point, Occasion)> {
         match self {
-            Self::Redis(lock) => lock.points(),
+            Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.points(),
             Self::Redlock(lock) => lock.points(),
             Self::Redisson(_) | Self::None => Vec::new(),
         }
@@ -140,13 +146,15 @@ impl Lock {
     #[must_use]
     pub const fn counter(&self) -> Option<Name> {
         match self {
-            Self::Redis(RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. }) => {
-                Some(crate::redis::lock::COUNTER)
-            }
+            Self::Redis(RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. })
+            | Self::Sentinel(SentinelLock {
+                redis: RedisLock { token: TokenSource::IncrInScript | TokenSource::IncrBeforeSet, .. },
+                ..
+            }) => Some(crate::redis::lock::COUNTER),
             Self::Redlock(RedlockLock { token, .. }) if !matches!(token, redlock::MajorityToken::None) => {
                 Some(crate::redis::lock::COUNTER)
             }
-            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::None => None,
+            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => None,
         }
     }
 
@@ -154,7 +162,7 @@ impl Lock {
     #[must_use]
     pub const fn can_be_reaped(&self) -> bool {
         match self {
-            Self::Redis(_) => true,
+            Self::Redis(_) | Self::Sentinel(_) => true,
             Self::Redisson(_) | Self::Redlock(_) | Self::None => false,
         }
     }
@@ -171,8 +179,9 @@ impl Lock {
         match self {
             Self::Redis(RedisLock { renew: Some(renew), .. })
             | Self::Redlock(RedlockLock { renew: Some(renew), .. })
-            | Self::Redisson(RedissonLock { renew, .. }) => Some(renew.every),
-            Self::Redis(_) | Self::Redlock(_) | Self::None => None,
+            | Self::Redisson(RedissonLock { renew, .. })
+            | Self::Sentinel(SentinelLock { redis: RedisLock { renew: Some(renew), .. }, .. }) => Some(renew.every),
+            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => None,
         }
     }
 
@@ -182,6 +191,7 @@ impl Lock {
         match self {
             // They rest on the same: what one of them does worse than the published lock is its own fault.
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) => redis_needs(level),
+            Self::Sentinel(_) => sentinel::needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
         }
@@ -191,7 +201,7 @@ impl Lock {
     #[must_use]
     pub fn drift_allowance(&self, ttl: Duration) -> Duration {
         match self {
-            Self::Redis(_) | Self::Redisson(_) => crate::redis::lock::drift(ttl),
+            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) => crate::redis::lock::drift(ttl),
             Self::Redlock(lock) => lock.drift(ttl),
             // It has no lease.
             Self::None => Duration::ZERO,
@@ -203,7 +213,7 @@ impl Lock {
     pub fn quorum_of(&self, servers: usize) -> usize {
         match self {
             Self::Redlock(lock) => lock.quorum_of(servers),
-            Self::Redis(_) | Self::Redisson(_) | Self::None => 1,
+            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::None => 1,
         }
     }
 
@@ -211,7 +221,7 @@ impl Lock {
     #[must_use]
     pub const fn lease_clock(&self) -> Clock {
         match self {
-            Self::Redis(lock) => lock.clock.clock(),
+            Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.clock.clock(),
             Self::Redlock(lock) => lock.clock.clock(),
             Self::Redisson(_) | Self::None => Clock::Monotonic,
         }

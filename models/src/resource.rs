@@ -108,7 +108,7 @@ impl<C: Check> Resource<C> {
 impl<C: Check> Service<Locks> for Resource<C> {
     fn on_start(&mut self, cx: &mut Context<Locks>) {
         for record in cx.disk.records() {
-            let Record::Stored(stored) = record;
+            let Record::Stored(stored) = record else { continue };
             match stored {
                 Stored::Version(object, version) => _ = self.versions.insert(*object, *version),
                 Stored::Barrier(place, token) => _ = self.barriers.insert(*place, *token),

@@ -156,6 +156,8 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
                 Cause::Expiry => "as its lease is over".to_owned(),
                 Cause::Eviction => "evicted".to_owned(),
                 Cause::Restart => "lost in a restart".to_owned(),
+                Cause::Promotion => "lost in a promotion".to_owned(),
+                Cause::Demotion => "as another server decides".to_owned(),
             };
             format!("`{key}` has no owner now, {why}")
         }
@@ -165,6 +167,11 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
         Note::Extended { key, attempt, by, .. } => {
             let whom = if *by == Some(*attempt) { String::new() } else { format!(", as {} asked", of(by)) };
             format!("extends the lease on `{key}` of {} (attempt {}){whom}", names.of(*attempt), attempt.ordinal())
+        }
+        Note::Promoted { instead_of, .. } => format!("takes the place of {}", node_name(history, *instead_of)),
+        Note::Demoted { .. } => "decides no more".to_owned(),
+        Note::Replicated { primary, notes, .. } => {
+            format!("has what {} did up to its change of owners {notes}", node_name(history, *primary))
         }
         Note::Read { attempt, op, object, version } => {
             format!("{} reads `{object}` (op {}): v{}", of(attempt), op.0, version.0)

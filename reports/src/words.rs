@@ -148,6 +148,7 @@ pub(crate) fn fault_kind(what: &str) -> (&str, Aim) {
         "power-off" => ("a loss of power", Aim::Life),
         "disk" => ("a failing disk or memory", Aim::Node),
         "evict" => ("an eviction", Aim::Node),
+        "promote" => ("a promotion", Aim::Node),
         "cut" => ("a cut of the network", Aim::Link),
         "slow" => ("a slow network", Aim::Link),
         "reset" => ("a reset of connections", Aim::Link),

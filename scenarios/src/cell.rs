@@ -178,6 +178,8 @@ pub enum NodeRef {
     Named(String),
     /// Whoever reached the fault's milestone.
     Holder,
+    /// The lock server that is the primary when the fault strikes.
+    Primary,
     /// One of these, drawn for each seed.
     Any(Vec<String>),
 }
@@ -262,6 +264,8 @@ pub enum What {
         /// What.
         how: DiskFault,
     },
+    /// An operator makes a replica the primary.
+    Promote(Vec<NodeRef>),
     /// A lock server forgets a key to make room.
     Evict {
         /// Which servers.
@@ -314,6 +318,7 @@ impl What {
             | Self::Shutdown(nodes)
             | Self::PowerOff(nodes)
             | Self::Cancel(nodes)
+            | Self::Promote(nodes)
             | Self::StepClock { node: nodes, .. }
             | Self::ClockRate { node: nodes, .. }
             | Self::Disk { node: nodes, .. }
@@ -356,6 +361,7 @@ impl What {
             Self::ClockRate { .. } => "clock-rate",
             Self::Disk { .. } => "disk",
             Self::Evict { .. } => "evict",
+            Self::Promote(_) => "promote",
             Self::Cut { .. } => "cut",
             Self::Slow { .. } => "slow",
             Self::Reset(_) => "reset",

@@ -10,7 +10,7 @@ use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
 use models::none::NoLock;
 use models::recipe::Recipe;
-use models::redis::{Command, Redisson, Redlock, SingleRedis};
+use models::redis::{Ask, Command, Redisson, Redlock, SingleRedis, on_primary};
 use models::resource::Op;
 use models::script::Script;
 use models::{Locks, play};
@@ -26,6 +26,8 @@ pub type LabHost = SimHost<Locks>;
 pub struct Bench {
     /// The Redis servers.
     pub redis: Vec<Server<Command>>,
+    /// The Sentinels that watch them, if there are any.
+    pub sentinels: Vec<Server<Ask>>,
     /// The lease's length, as the scenario sets it. `None`: no expiry.
     pub ttl: Option<Duration>,
     /// How long to wait for an answer, as the scenario sets it.
@@ -135,6 +137,12 @@ pub(crate) fn built_in<H: LocksHost>(
                 Redisson::new(bench.redis[0], ttl, bench.call_timeout, &switches)
             })
         }
+        Lock::Sentinel(switches) => {
+            let switches = switches.clone();
+            program(bench, clock, resource, script, move |bench| {
+                on_primary(&bench.sentinels, bench.ttl, bench.call_timeout, &switches)
+            })
+        }
         Lock::Redlock(switches) => {
             let switches = switches.clone();
             program(bench, clock, resource, script, move |bench| {
@@ -184,7 +192,8 @@ mod tests {
         let entry = catalogue::find("gc-pause").expect("it is in the catalogue");
         let cell = load(entry.file, entry.text, &[]).expect("every file loads").cells.remove(0);
         let servers = vec![Server::on(host::NodeId::new(0))];
-        let bench = Bench { redis: servers, ttl: cell.ttl, call_timeout: cell.network.call_timeout };
+        let bench =
+            Bench { redis: servers, sentinels: Vec::new(), ttl: cell.ttl, call_timeout: cell.network.call_timeout };
         let resource = Server::on(host::NodeId::new(0));
         let make = built_in(&cell.lock, &bench, resource, Rc::new(cell.clients[0].script.clone()));
         let size = Rc::new(Cell::new(0));

@@ -109,12 +109,16 @@ impl<'h> Stays<'h> {
                 let is_owned = |owned: &Owned| owned.server == node && owned.key == *key && owned.span.meets(fault);
                 self.owned.iter().any(is_owned) || (*key == COUNTER && self.has_counted(node, fault))
             }),
-            // A lock server may be set to count on a clock that is not stepped: then the step is what it defies.
+            What::Promote(_) => self.had_unreplicated(&strike.nodes, fault),
+            // A lock server may be set to count on a clock that is not stepped: then the step is what it defies. One
+            // that watches others reckons by its clock all the time.
             What::StepClock { .. } => any(&|node| {
                 let counts_on_wall = self.history.nodes[node.index()].lease_clock == Clock::Wall;
-                self.has_owner(node, fault) || counts_on_wall && self.has_promise(node, fault)
+                nodes.watches(node) || self.has_owner(node, fault) || counts_on_wall && self.has_promise(node, fault)
             }),
-            What::ClockRate { .. } => any(&|node| self.has_owner(node, fault) || self.has_promise(node, fault)),
+            What::ClockRate { .. } => {
+                any(&|node| nodes.watches(node) || self.has_owner(node, fault) || self.has_promise(node, fault))
+            }
             What::Stall { part, .. } if *part == Part::RENEWAL => any(&|node| self.renews(node, fault)),
             What::Pause(_) | What::Stall { .. } => keeps_waiting || any(&|node| self.is_busy(node, fault)),
             What::Throttle { .. } => {
@@ -147,6 +151,30 @@ impl<'h> Stays<'h> {
     /// Whether a lock server took anybody for the owner.
     fn has_owner(&self, server: NodeId, fault: Stretch) -> bool {
         self.owned.iter().any(|owned| owned.server == server && owned.span.meets(fault))
+    }
+
+    /// Whether some lock server had told of an owner, or extended a lease, and that had not come to one of these
+    /// replicas.
+    fn had_unreplicated(&self, replicas: &[NodeId], fault: Stretch) -> bool {
+        let mut told: Vec<(NodeId, u32)> = Vec::new();
+        let mut come: Vec<(NodeId, NodeId, u32)> = Vec::new();
+        for entry in self.history.entries.iter().take_while(|entry| entry.at <= fault.from) {
+            match entry.note {
+                Note::Owner { authority, .. } | Note::Extended { authority, .. } => {
+                    match told.iter_mut().find(|(server, _)| *server == authority) {
+                        Some((_, count)) => *count += 1,
+                        None => told.push((authority, 1)),
+                    }
+                }
+                Note::Replicated { authority, primary, notes } => come.push((authority, primary, notes)),
+                _ => {}
+            }
+        }
+        let has_come = |replica: NodeId, server: NodeId| {
+            let last = come.iter().rfind(|(of, primary, _)| *of == replica && *primary == server);
+            last.map_or(0, |(.., notes)| *notes)
+        };
+        replicas.iter().any(|replica| told.iter().any(|(server, count)| has_come(*replica, *server) < *count))
     }
 
     /// Whether a lock server had given a token, and so knows which comes next.

@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use host::{Clock, Duration, NodeId, Server, Span};
-use models::lock::{Lock, RedisServer, ServerKind};
+use models::lock::{Lock, SentinelServers, ServerKind, Service};
+use models::redis::replication::Replicates;
+use models::redis::sentinel::Watches;
 use models::resource::{Op, Resource};
 use models::script::Script;
 use models::{Locks, Nudge, redis};
@@ -85,6 +87,21 @@ impl Nodes {
         (0..self.kinds.len()).map(id)
     }
 
+    /// The lock servers of that kind.
+    fn of_kind(&self, kind: ServerKind) -> impl Iterator<Item = NodeId> {
+        self.all_servers().filter(move |server| self.kinds[server.index()] == kind)
+    }
+
+    /// The server that is the primary at first.
+    fn first_primary(&self) -> NodeId {
+        self.of_kind(ServerKind::Primary).next().unwrap_or_default()
+    }
+
+    /// Whether it is a lock server that watches others.
+    pub(crate) fn watches(&self, node: NodeId) -> bool {
+        self.kinds.get(node.index()) == Some(&ServerKind::Sentinel)
+    }
+
     /// The lock servers that can make somebody the owner.
     pub(crate) fn authorities(&self) -> impl Iterator<Item = NodeId> {
         self.all_servers().filter(|server| self.kinds[server.index()].grants())
@@ -119,6 +136,7 @@ impl<'c> World<'c> {
         let nodes = Nodes::of(cell);
         let bench = |client: &cell::Client| Bench {
             redis: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
+            sentinels: nodes.of_kind(ServerKind::Sentinel).map(Server::on).collect(),
             ttl: client.ttl,
             call_timeout: cell.network.call_timeout,
         };
@@ -191,7 +209,7 @@ impl<'c> World<'c> {
     ) {
         let mut specs = self.specs.iter().cloned();
         for (kind, spec) in self.nodes.kinds.iter().zip(specs.by_ref()) {
-            kernel.service(spec, server(*kind, self.cell.service.redis()));
+            kernel.service(spec, server(*kind, &self.cell.service, &self.nodes));
         }
         if let Some(spec) = specs.next() {
             let cell::Resource { guard, manner, .. } = self.cell.resource.clone();
@@ -228,10 +246,29 @@ impl<'c> World<'c> {
 }
 
 /// What runs on a lock server of that kind.
-fn server(kind: ServerKind, settings: &RedisServer) -> ServiceFactory<Locks> {
-    let ttl_clock = settings.ttl_clock;
-    match kind {
-        ServerKind::Redis => Box::new(move || Box::new(redis::Redis::new(ttl_clock))),
+fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<Locks> {
+    match (kind, service) {
+        (ServerKind::Primary | ServerKind::Replica, Service::Sentinel(settings)) => {
+            let of = (kind == ServerKind::Replica).then(|| nodes.first_primary());
+            let SentinelServers { lag, min_replicas, max_lag, .. } = *settings;
+            Box::new(move || Box::new(redis::Redis::replicated(Replicates { of, lag, min_replicas, max_lag })))
+        }
+        (ServerKind::Sentinel, Service::Sentinel(settings)) => {
+            let watches = Watches {
+                name: redis::sentinel_lock::NAME,
+                primary: nodes.first_primary(),
+                sentinels: nodes.of_kind(ServerKind::Sentinel).collect(),
+                quorum: settings.quorum.into(),
+                down_after: settings.down_after,
+                failover_timeout: settings.failover_timeout,
+                parallel_syncs: 1,
+            };
+            Box::new(move || Box::new(redis::Sentinel::new(watches.clone())))
+        }
+        _ => {
+            let ttl_clock = service.redis().ttl_clock;
+            Box::new(move || Box::new(redis::Redis::new(ttl_clock)))
+        }
     }
 }
 
@@ -330,6 +367,7 @@ impl Lowering<'_> {
             cell::What::ClockRate { node, rate } => What::ClockRate(self.targets(node), *rate),
             cell::What::Disk { node, how: DiskFault::Fails(what) } => What::Shortage(self.targets(node), *what),
             cell::What::Disk { node, how: DiskFault::Slow(by) } => What::SlowDisk(self.targets(node), *by),
+            cell::What::Promote(nodes) => What::Nudge(self.targets(nodes), Nudge::Promote),
             cell::What::Evict { node, key } => What::Nudge(self.targets(node), Nudge::Evict(*key)),
             cell::What::Cut { link, held } => What::Cut(self.links(link), *held),
             cell::What::Slow { link, by } => What::Slow(self.links(link), *by),
@@ -395,6 +433,7 @@ impl Lowering<'_> {
         match node {
             NodeRef::Named(name) => Target::Node(self.nodes.named(name)),
             NodeRef::Holder => Target::Reacher,
+            NodeRef::Primary => Target::Leader,
             NodeRef::Any(_) => unreachable!("what is drawn is drawn before it is lowered"),
         }
     }

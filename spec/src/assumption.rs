@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+mod failover;
 pub(crate) mod ledger;
 mod pause;
 mod rate;
@@ -20,7 +21,7 @@ pub enum Assumption {
     DelayedRestart,
     /// A lock server's disk keeps what it was told to keep.
     SyncedDisk,
-    /// No failover loses a grant.
+    /// No failover loses a grant, or an extension of one.
     NoLossyFailover,
     /// The guarded resource compares tokens, on all that the lock protects: of two holders it lets pass the newer,
     /// and after that nothing of the older.

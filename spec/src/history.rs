@@ -6,6 +6,9 @@
 //!
 //! Attempts carry the oracle's ids; the tokens under test are never trusted for order.
 
+mod authorities;
+
+pub use authorities::Authorities;
 pub use host::{Activity, Ending, Segment, Ticking};
 use host::{AttemptId, Clock, Duration, MonoTime, Name, NodeId, SimTime, digest_enum};
 use serde::{Deserialize, Serialize};
@@ -34,84 +37,6 @@ pub type ObjectName = Name;
 /// The name of a side effect.
 pub type EffectName = Name;
 
-/// The lock servers whose grant a client counted: the servers of one Redlock quorum, or the one
-/// server (or service) that granted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(into = "Vec<NodeId>", try_from = "Vec<NodeId>")]
-pub struct Authorities(u64);
-
-impl Authorities {
-    /// None yet.
-    pub const NONE: Self = Self(0);
-
-    /// Just that one.
-    #[must_use]
-    pub fn one(node: NodeId) -> Self {
-        let mut all = Self::NONE;
-        all.count(node);
-        all
-    }
-
-    /// Counts that server's grant.
-    ///
-    /// # Panics
-    /// If the node's index is above 63: worlds are built with their servers first.
-    pub fn count(&mut self, node: NodeId) {
-        assert!(node.index() < 64, "lock servers have the lowest node ids");
-        self.0 |= 1 << node.index();
-    }
-
-    /// Counts that server's grant no longer.
-    pub const fn forget(&mut self, node: NodeId) {
-        if node.index() < 64 {
-            self.0 &= !(1 << node.index());
-        }
-    }
-
-    /// Those that are counted here or there.
-    #[must_use]
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether that server's grant was counted.
-    #[must_use]
-    pub fn contains(self, node: NodeId) -> bool {
-        node.index() < 64 && self.0 >> node.index() & 1 == 1
-    }
-
-    /// How many were counted.
-    #[must_use]
-    pub const fn len(self) -> usize {
-        self.0.count_ones() as usize
-    }
-
-    /// Whether none was.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
-
-impl From<Authorities> for Vec<NodeId> {
-    fn from(all: Authorities) -> Self {
-        (0..64).map(NodeId::new).filter(|node| all.contains(*node)).collect()
-    }
-}
-
-impl TryFrom<Vec<NodeId>> for Authorities {
-    type Error = &'static str;
-
-    fn try_from(nodes: Vec<NodeId>) -> Result<Self, Self::Error> {
-        if nodes.iter().any(|node| node.index() >= 64) {
-            return Err("lock servers have the node ids below 64");
-        }
-        let mut all = Self::NONE;
-        nodes.into_iter().for_each(|node| all.count(node));
-        Ok(all)
-    }
-}
-
 /// One thing that somebody did, believed or saw.
 ///
 /// As JSON it is its name in kebab case with what belongs to it: `{"granted":{"attempt":{"client":2,"ordinal":1},…}}`.
@@ -120,7 +45,7 @@ impl TryFrom<Vec<NodeId>> for Authorities {
 /// |---|---|
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
-/// | lock service | `Owner`, `Extended` |
+/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 /// | place of side effects | `Effected` |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -245,6 +170,29 @@ pub enum Note {
         /// Who asked; `None`: somebody outside any attempt.
         by: Option<AttemptId>,
     },
+    /// A lock server that copied another took its place: from now on it decides. Which owners it knows it has just
+    /// said.
+    Promoted {
+        /// The server that decides from now on.
+        authority: NodeId,
+        /// The one that it copied until now. That one may not know, and decide as well.
+        instead_of: NodeId,
+    },
+    /// A lock server ceased to decide, and copies another: whom it had as owners counts no more, as it has just said.
+    Demoted {
+        /// Which.
+        authority: NodeId,
+    },
+    /// A server that copies another has come so far.
+    Replicated {
+        /// The one that copies.
+        authority: NodeId,
+        /// The one that it copies.
+        primary: NodeId,
+        /// It has what the other did up to its so manieth note of an owner or an extension, counted since the other's
+        /// process started.
+        notes: u32,
+    },
     /// The resource answered a read.
     Read {
         /// By this attempt; `None`: by somebody outside any attempt.
@@ -319,9 +267,13 @@ pub enum Cause {
     Eviction,
     /// The server came back from the dead, and says what it remembers.
     Restart,
+    /// The server is promoted, and says what it has from its primary.
+    Promotion,
+    /// The server decides no more.
+    Demotion,
 }
 
-digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart });
+digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart, 5 => Promotion, 6 => Demotion });
 
 digest_enum!(Note {
     1 => Attempting { attempt, lock, thread, after },
@@ -347,6 +299,9 @@ digest_enum!(Note {
     20 => GaveUp { attempt },
     22 => Renewing { attempt },
     21 => Effected { attempt, op, effect },
+    50 => Promoted { authority, instead_of },
+    51 => Demoted { authority },
+    52 => Replicated { authority, primary, notes },
 });
 
 macro_rules! digest_newtype {
@@ -358,7 +313,7 @@ macro_rules! digest_newtype {
         }
     )* };
 }
-digest_newtype!(Token, OpId, Thread, Version, Authorities);
+digest_newtype!(Token, OpId, Thread, Version);
 
 impl Note {
     /// The attempt that it is about, if any.
@@ -388,6 +343,7 @@ impl Note {
             | Self::Passed { attempt, .. }
             | Self::Refused { attempt, .. }
             | Self::Effected { attempt, .. } => *attempt,
+            Self::Promoted { .. } | Self::Demoted { .. } | Self::Replicated { .. } => None,
         }
     }
 }

@@ -6,16 +6,17 @@
 //! | asking | tries, from `Attempting` to what ends them: `Denied`, `Failed`, `GaveUp`, `Ended` |
 //! | holding | what clients say of a lock that they take to be theirs, from `Granted` to `Ended` |
 //! | owning | what lock servers say of owners and their leases |
+//! | replicating | what lock servers say of whom they copy, and whose place they take |
 //! | acting | what came to the guarded resource and to the place of side effects |
 //!
 //! `Ended` is in two of them. A note of a client about an attempt that never asked for a lock is in none.
 
 use std::collections::BTreeMap;
 
-use host::{AttemptId, NodeId};
+use host::{AttemptId, NodeId, SimTime};
 
 use crate::claims::{ClaimId, Claims};
-use crate::history::{History, LockName, Note};
+use crate::history::{Activity, History, LockName, Note};
 
 /// A note, by its place in the history, and the claim that it is about.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,8 @@ pub(crate) struct Mentions {
     pub(crate) holding: Vec<Mention>,
     pub(crate) owning: Vec<Owning>,
     pub(crate) acting: Vec<Mention<Option<ClaimId>>>,
+    /// What lock servers say of whom they copy and whose place they take: indices of notes.
+    pub(crate) replicating: Vec<usize>,
     /// The keys of which lock servers speak, each server's for themselves.
     pub(crate) keys: Vec<(NodeId, LockName)>,
 }
@@ -61,7 +64,8 @@ pub(crate) struct Mentions {
 impl Mentions {
     pub(crate) fn of(history: &History, claims: &Claims) -> Self {
         let (asking, holding, owning, acting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut mentions = Self { asking, holding, owning, acting, keys: Vec::new() };
+        let (replicating, keys) = (Vec::new(), Vec::new());
+        let mut mentions = Self { asking, holding, owning, acting, replicating, keys };
         let mut keys = Keys::default();
         let claim_of = |attempt: AttemptId| claims.of_attempt(attempt);
         for (entry, noted) in history.entries.iter().enumerate() {
@@ -102,10 +106,26 @@ impl Mentions {
                 | Note::Effected { attempt, .. } => {
                     mentions.acting.push(Mention { entry, claim: attempt.and_then(claim_of) });
                 }
+                Note::Promoted { .. } | Note::Demoted { .. } | Note::Replicated { .. } => {
+                    mentions.replicating.push(entry)
+                }
                 Note::Renewing { .. } | Note::Released { .. } | Note::ReleaseRefused { .. } | Note::Passed { .. } => {}
             }
         }
         mentions
+    }
+
+    /// The dead lock servers whose place another has taken: by which note, when, and whose.
+    pub(crate) fn dead_and_replaced<'h>(
+        &self,
+        history: &'h History,
+    ) -> impl Iterator<Item = (usize, SimTime, NodeId)> + use<'_, 'h> {
+        self.replicating.iter().filter_map(|entry| {
+            let noted = &history.entries[*entry];
+            let Note::Promoted { instead_of, .. } = noted.note else { return None };
+            let is_dead = history.nodes[instead_of.index()].doing(noted.at) == Activity::Dead;
+            is_dead.then_some((*entry, noted.at, instead_of))
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 //! A *tenure* is a stretch of time during which a quorum of the servers had one claim as the owner. It ends
 //! when they are no quorum any more: a key has expired, was deleted, evicted or given to somebody else, or a
 //! server has forgotten it. What a server owned when it died it owns no more when it is back, unless it then
-//! names the owner again; until then it gives the key to nobody else.
+//! names the owner again; until then it gives the key to nobody else, unless another server takes its place.
 
 use host::{NodeId, SimTime};
 
@@ -17,7 +17,7 @@ use crate::mentions::Owning;
 pub(crate) enum Blow {
     /// What the server says.
     Said(Cause),
-    /// The server died, and is back without it.
+    /// The server died, and is back without it, or another has taken its place.
     Oblivion,
 }
 
@@ -67,7 +67,8 @@ impl Owners {
             // What is said in the instant of a return comes after it, unless the server died just then.
             let is_after = |back: &Return| {
                 let is_new = back.died < back.at || cause == Cause::Restart;
-                back.at < entry.at || back.at == entry.at && is_new
+                // What one that takes its place says of owners it says just before.
+                back.at < entry.at || back.at == entry.at && is_new && cause != Cause::Promotion
             };
             while let Some(back) = returns.next_if(is_after) {
                 walk.forgets(back);
@@ -98,7 +99,7 @@ impl Owners {
     }
 }
 
-/// A lock server that had died starts again.
+/// A lock server that had died starts again, or another takes its place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Return {
     at: SimTime,
@@ -106,7 +107,7 @@ struct Return {
     server: NodeId,
 }
 
-/// Every return of a lock server, in order.
+/// Every return of a lock server, and what is as good as one, in order.
 fn returns(case: &Case<'_>) -> Vec<Return> {
     let mut returns = Vec::new();
     for &server in &case.rules.authorities {
@@ -122,6 +123,8 @@ fn returns(case: &Case<'_>) -> Vec<Return> {
             }
         }
     }
+    let replaced = case.grants.mentions.dead_and_replaced(case.history);
+    returns.extend(replaced.map(|(_, at, server)| Return { at, died: SimTime::ZERO, server }));
     returns.sort_unstable();
     returns
 }
@@ -173,6 +176,7 @@ impl<'c> Walk<'c> {
         }
     }
 
+    /// What a server owned counts no more.
     fn forgets(&mut self, Return { at, server, .. }: Return) {
         let is_its_own = |key: &usize| self.keys[*key].0 == server;
         let mut forgotten: Vec<_> = (0..self.keys.len()).filter(is_its_own).collect();
@@ -269,6 +273,24 @@ mod tests {
         story.at(50).server(1).restarts();
         story.at(50).client(1).owned_by(1);
         assert_eq!(tenures(&story), [(0, 10, 50), (0, 50, 0)], "asked anew, it begins anew");
+    }
+
+    #[test]
+    fn a_dead_server_whose_place_is_taken_owns_nothing_and_a_living_one_until_it_is_told() {
+        for knows in [false, true] {
+            let mut story = Story::with_servers(2, 1);
+            story.at(10).client(1).asks("orders").owned_by(1);
+            story.at(20).server(1).dies();
+            if knows {
+                story.at(50).client(1).taken_over_by(2);
+            }
+            story.at(50).server(2).promoted_instead_of(1);
+            assert_eq!(tenures(&story), [(0, 10, if knows { 0 } else { 50 })]);
+        }
+        let mut story = Story::with_servers(2, 1);
+        story.at(10).client(1).asks("orders").owned_by(1);
+        story.at(50).server(2).promoted_instead_of(1);
+        assert_eq!(tenures(&story), [(0, 10, 0)]);
     }
 
     #[test]

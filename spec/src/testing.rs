@@ -12,6 +12,8 @@
 //! which the first is asked unless the story says otherwise, four clients, and a guarded resource. The
 //! lock is `orders`, the object `account`.
 
+mod servers;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -323,6 +325,12 @@ impl Teller<'_> {
         self.owner(server, "orders", attempt, Cause::Restart)
     }
 
+    /// That server, which is about to be promoted, names the attempt as the owner of `orders`.
+    pub(crate) fn taken_over_by(self, server: u16) -> Self {
+        let attempt = Some(self.attempt());
+        self.owner(server, "orders", attempt, Cause::Promotion)
+    }
+
     /// That server extends the attempt's lease on `orders`, as somebody asks.
     pub(crate) fn extended_by(self, server: u16, by: Option<AttemptId>) -> Self {
         let (authority, attempt) = (NodeId::new(server - 1), self.attempt());
@@ -397,29 +405,6 @@ impl Teller<'_> {
 
     fn op(&self) -> OpId {
         OpId(self.client.map_or(0, |client| self.story.clients[usize::from(client) - 1].1))
-    }
-}
-
-/// A lock server.
-impl Teller<'_> {
-    /// The lease on `orders` is over.
-    pub(crate) fn frees(self) -> Self {
-        self.loses("orders", Cause::Expiry)
-    }
-
-    /// For want of memory it forgets `orders`.
-    pub(crate) fn evicts(self) -> Self {
-        self.loses("orders", Cause::Eviction)
-    }
-
-    /// It deletes that lock's key, as somebody asks.
-    pub(crate) fn removes(self, key: &str, by: Option<AttemptId>) -> Self {
-        self.loses(key, Cause::Request(by))
-    }
-
-    fn loses(self, key: &str, cause: Cause) -> Self {
-        let (authority, key) = (self.node, key.into());
-        self.note(Note::Owner { authority, key, attempt: None, cause })
     }
 }
 

@@ -80,13 +80,21 @@ impl Promised {
         let mut walk = Walk { history, quorum, grants, promises, owners, windows, anew };
         let Mentions { holding, owning, .. } = &grants.mentions;
         let mut owning = owning.iter().peekable();
+        let mut replaced = grants.mentions.dead_and_replaced(history).peekable();
+        let mut server = |walk: &mut Walk<'_>, said: &Owning| {
+            while let Some((_, at, server)) = replaced.next_if(|(entry, ..)| *entry < said.entry) {
+                walk.replaced(server, at);
+            }
+            walk.server(said);
+        };
         for mention in holding {
             while let Some(said) = owning.next_if(|said| said.entry < mention.entry) {
-                walk.server(said);
+                server(&mut walk, said);
             }
             walk.client(mention);
         }
-        owning.for_each(|said| walk.server(said));
+        owning.for_each(|said| server(&mut walk, said));
+        replaced.for_each(|(_, at, server)| walk.replaced(server, at));
         walk.finish()
     }
 
@@ -138,6 +146,14 @@ impl Promise {
         owns: Authorities::NONE,
         bereft: SimTime::ZERO,
     };
+
+    /// That server owns nothing for the claim any more.
+    fn loses(&mut self, server: NodeId, quorum: usize, at: SimTime) {
+        self.owns.forget(server);
+        if self.owns.len() < quorum && self.bereft == SimTime::NEVER {
+            self.bereft = at;
+        }
+    }
 }
 
 struct Walk<'h> {
@@ -193,11 +209,7 @@ impl Walk<'_> {
         let new = said.claim;
         let old = std::mem::replace(&mut self.owners[said.key.index()], new);
         if let Some(old) = old.filter(|old| Some(*old) != new) {
-            let promise = &mut self.promises[old.index()];
-            promise.owns.forget(authority);
-            if promise.owns.len() < self.quorum && promise.bereft == SimTime::NEVER {
-                promise.bereft = at;
-            }
+            self.promises[old.index()].loses(authority, self.quorum, at);
         }
         if let Some(new) = new {
             let promise = &mut self.promises[new.index()];
@@ -205,6 +217,17 @@ impl Walk<'_> {
             promise.owns.count(authority);
             if promise.owns.len() >= self.quorum {
                 promise.bereft = SimTime::NEVER;
+            }
+        }
+    }
+
+    /// Another server has taken the place of this one, which is dead: it owns nothing any more.
+    fn replaced(&mut self, server: NodeId, at: SimTime) {
+        for (key, owner) in self.owners.iter_mut().enumerate() {
+            if self.grants.mentions.keys[key].0 == server
+                && let Some(old) = owner.take()
+            {
+                self.promises[old.index()].loses(server, self.quorum, at);
             }
         }
     }

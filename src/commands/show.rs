@@ -76,6 +76,9 @@ fn setting(path: &str, switch: &Switch) -> String {
         Takes::Duration { default, source } => {
             line(("  a duration".to_owned(), &format!("Default: {default}"), source))
         }
+        Takes::Span { default, source } => {
+            line(("  a duration, fixed or drawn".to_owned(), &format!("Default: {default}"), source))
+        }
     };
     head + &lines
 }

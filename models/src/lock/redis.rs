@@ -232,7 +232,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
 
 const RENEW: [Switch; 4] = Renew::switches("never", PAGE);
 
-const SWITCHES: [Switch; 17] = [
+pub(super) const SWITCHES: [Switch; 17] = [
     OwnerValue::SWITCH,
     Take::SWITCH,
     TokenSource::SWITCH,

@@ -4,25 +4,34 @@
 
 use host::Clock;
 
+use super::sentinel::SentinelServers;
 use super::server::RedisServer;
 
 /// What a lock server does: what runs on its machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ServerKind {
-    /// A Redis server that takes writes from the start.
+    /// A Redis server that takes writes from the start, and knows of no other.
     Redis,
+    /// A Redis server that takes writes from the start, and feeds replicas.
+    Primary,
+    /// A Redis server that is a replica at the start.
+    Replica,
+    /// A Sentinel.
+    Sentinel,
 }
 
 impl ServerKind {
     /// Every kind.
-    pub const ALL: [Self; 1] = [Self::Redis];
+    pub const ALL: [Self; 4] = [Self::Redis, Self::Primary, Self::Replica, Self::Sentinel];
 
     /// By which name its nodes draw randomness, with their number in their group: never by the number of the node, so
     /// that the same faults can be played against every lock.
     #[must_use]
     pub const fn role(self) -> &'static str {
         match self {
-            Self::Redis => "server",
+            Self::Redis | Self::Primary => "server",
+            Self::Replica => "replica",
+            Self::Sentinel => "sentinel",
         }
     }
 
@@ -31,7 +40,18 @@ impl ServerKind {
     #[must_use]
     pub const fn group_word(self) -> Option<&'static str> {
         match self {
-            Self::Redis => None,
+            Self::Redis | Self::Primary => None,
+            Self::Replica => Some("replicas"),
+            Self::Sentinel => Some("sentinels"),
+        }
+    }
+
+    /// Whether it talks to the other servers of its world.
+    #[must_use]
+    pub const fn talks(self) -> bool {
+        match self {
+            Self::Redis => false,
+            Self::Primary | Self::Replica | Self::Sentinel => true,
         }
     }
 
@@ -39,7 +59,8 @@ impl ServerKind {
     #[must_use]
     pub const fn grants(self) -> bool {
         match self {
-            Self::Redis => true,
+            Self::Redis | Self::Primary | Self::Replica => true,
+            Self::Sentinel => false,
         }
     }
 }
@@ -67,6 +88,8 @@ impl ServerGroup {
 pub enum Service {
     /// Redis servers that know nothing of each other: `service.redis`.
     Redis(RedisServer),
+    /// A primary, its replicas and the Sentinels that watch them: `service.redis-sentinel`.
+    Sentinel(SentinelServers),
 }
 
 impl Default for Service {
@@ -76,19 +99,28 @@ impl Default for Service {
 }
 
 impl Service {
-    /// How each of its Redis servers is set.
+    /// The servers of that name, as they are if nothing is set; those of `redis` if there is none.
     #[must_use]
-    pub const fn redis(&self) -> &RedisServer {
+    pub fn by_default(name: Option<&str>) -> Self {
+        if name == Some(super::sentinel::NAME) { Self::Sentinel(SentinelServers::default()) } else { Self::default() }
+    }
+
+    /// How each of its Redis servers is set that knows of no other.
+    #[must_use]
+    pub fn redis(&self) -> RedisServer {
         match self {
-            Self::Redis(redis) => redis,
+            Self::Redis(redis) => *redis,
+            Self::Sentinel(_) => RedisServer::default(),
         }
     }
 
     /// The clock on which a server of that kind counts the leases that it gave.
     #[must_use]
-    pub const fn lease_clock(&self, kind: ServerKind) -> Clock {
+    pub fn lease_clock(&self, kind: ServerKind) -> Clock {
         match kind {
             ServerKind::Redis => self.redis().ttl_clock.clock(),
+            // A Sentinel gives none.
+            ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel => Clock::Wall,
         }
     }
 }

@@ -39,6 +39,13 @@ pub enum Takes {
         /// Where the switch, or its default, comes from.
         source: &'static str,
     },
+    /// A duration that may be drawn anew each time.
+    Span {
+        /// What holds if it is not set.
+        default: &'static str,
+        /// Where the switch, or its default, comes from.
+        source: &'static str,
+    },
 }
 
 /// One of the words that a switch may be set to.

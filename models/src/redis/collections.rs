@@ -161,7 +161,7 @@ impl Step<'_> {
         if is_empty {
             self.delete(key);
         } else if has_changed {
-            self.touch(key);
+            self.touch(key, true);
         }
     }
 }

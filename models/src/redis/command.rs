@@ -6,9 +6,10 @@
 
 use std::fmt;
 
-use host::{Digest, Fold, Operation, Request, digest_enum};
+use host::{Digest, Fold, NodeId, Operation, Request, digest_enum};
 
 use super::collections::On;
+use super::replication::feed::History;
 use super::{ListCommand, Published, RedisError, Reply, Script, SortedCommand, Value};
 
 /// The name of a key. (Redis takes any bytes; the keys of locks are text.)
@@ -166,6 +167,42 @@ pub enum Command {
     },
     /// `UNWATCH`
     Unwatch,
+    /// `PING`
+    Ping,
+    /// `INFO`
+    Info,
+    /// `ROLE`
+    Role,
+    /// `WAIT replicas ms`
+    Wait {
+        /// So many replicas are to have what this client has written.
+        replicas: i64,
+        /// Or so much time is to pass, in ms; 0: no end.
+        timeout: i64,
+    },
+    /// `REPLICAOF host port`, or `NO ONE`
+    ReplicaOf {
+        /// Whose replica the server becomes.
+        primary: Option<NodeId>,
+    },
+    /// `CONFIG REWRITE`
+    ConfigRewrite,
+    /// `CLIENT KILL TYPE normal`
+    ClientKill,
+    /// `PSYNC`: what a replica asks its primary for.
+    Psync {
+        /// Which stream it has followed.
+        history: History,
+        /// How much of it the replica has.
+        offset: u64,
+        /// Who asks.
+        replica: NodeId,
+    },
+    /// `REPLCONF ACK`: how far a replica is. It is not answered.
+    ReplconfAck {
+        /// How far.
+        offset: u64,
+    },
     /// A command that Redis knows, with arguments that it does not take.
     Malformed(Malformed),
 }
@@ -277,6 +314,15 @@ impl Command {
             Self::Watch { .. } => "watch",
             Self::Unwatch => "unwatch",
             Self::Malformed(_) => "malformed",
+            Self::Ping => "ping",
+            Self::Info => "info",
+            Self::Role => "role",
+            Self::Wait { .. } => "wait",
+            Self::ReplicaOf { .. } => "replicaof",
+            Self::ConfigRewrite => "config-rewrite",
+            Self::ClientKill => "client-kill",
+            Self::Psync { .. } => "psync",
+            Self::ReplconfAck { .. } => "ack",
         })
     }
 }
@@ -337,6 +383,15 @@ digest_enum!(Command {
     25 => Sorted { key, what },
     26 => Subscribe { channel },
     27 => Publish { channel, message },
+    30 => Ping,
+    31 => Info,
+    32 => Role,
+    33 => Wait { replicas, timeout },
+    34 => ReplicaOf { primary },
+    35 => ConfigRewrite,
+    36 => ClientKill,
+    37 => Psync { history, offset, replica },
+    38 => ReplconfAck { offset },
 });
 
 impl Digest for Malformed {
@@ -405,6 +460,16 @@ impl fmt::Display for Command {
             Self::Malformed(Malformed { args, .. }) => {
                 args.iter().enumerate().try_for_each(|(i, arg)| write!(f, "{}{arg}", if i == 0 { "" } else { " " }))
             }
+            Self::Ping => f.write_str("PING"),
+            Self::Info => f.write_str("INFO"),
+            Self::Role => f.write_str("ROLE"),
+            Self::Wait { replicas, timeout } => write!(f, "WAIT {replicas} {timeout}"),
+            Self::ReplicaOf { primary: None } => f.write_str("REPLICAOF NO ONE"),
+            Self::ReplicaOf { primary: Some(primary) } => write!(f, "REPLICAOF {primary:?}"),
+            Self::ConfigRewrite => f.write_str("CONFIG REWRITE"),
+            Self::ClientKill => f.write_str("CLIENT KILL TYPE normal"),
+            Self::Psync { offset, .. } => write!(f, "PSYNC {offset}"),
+            Self::ReplconfAck { offset } => write!(f, "REPLCONF ACK {offset}"),
         }
     }
 }

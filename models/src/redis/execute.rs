@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use host::{AttemptId, Context, Shortage};
+use host::{AttemptId, ConnId, Context, Shortage};
 use spec::{Cause, Note};
 
 use super::channels::Channels;
 use super::keyspace::{Data, Entry, Keyspace};
+use super::replication::Replication;
+use super::reply::Refusal;
 use super::transaction::Transactions;
 use super::{Command, ExpireIf, Key, Length, Lives, RedisError, Reply, SetIf, Value};
 use crate::domain::Locks;
@@ -24,6 +26,10 @@ pub(super) struct Step<'a> {
     pub(super) now: i64,
     /// The wall clock in ms, read once: what `EXAT` and `PXAT` are about.
     pub(super) wall: i64,
+    /// The server's part in replication, if it has one.
+    pub(super) replication: Option<&'a mut Replication>,
+    /// The connection that asks, if one does.
+    pub(super) asking: Option<ConnId>,
 }
 
 /// What a command may do to the data set.
@@ -63,7 +69,16 @@ impl Command {
             | Self::Discard
             | Self::Watch { .. }
             | Self::Unwatch
-            | Self::Malformed(_) => Effect::Reads,
+            | Self::Malformed(_)
+            | Self::Ping
+            | Self::Info
+            | Self::Role
+            | Self::Wait { .. }
+            | Self::ReplicaOf { .. }
+            | Self::ConfigRewrite
+            | Self::ClientKill
+            | Self::Psync { .. }
+            | Self::ReplconfAck { .. } => Effect::Reads,
         }
     }
 }
@@ -71,8 +86,8 @@ impl Command {
 impl Step<'_> {
     /// Runs a command that is not about transactions.
     pub(super) fn run(&mut self, command: Command) -> Result<Reply, RedisError> {
-        if let Some(what) = self.lacks(command.effect()) {
-            return Err(RedisError::Short(what));
+        if let Some(why) = self.refuses(command.effect()) {
+            return Err(RedisError::Refused(why));
         }
         Ok(match command {
             Command::Set { key, value, only, get, lives } => self.set(key, value, only, get, lives)?,
@@ -97,7 +112,7 @@ impl Step<'_> {
             Command::Incr { key } => Reply::Int(self.incr(key)?),
             Command::Hset { key, field, value } => {
                 let old = self.hash_mut(key)?.insert(field, value);
-                self.touch(&key);
+                self.touch(&key, true);
                 yes_or_no(old.is_none())
             }
             Command::Hget { key, field } => bulk(self.hget(&key, &field)?),
@@ -117,16 +132,35 @@ impl Step<'_> {
             | Command::Subscribe { .. } => {
                 unreachable!("the server sees to what is of one connection before it comes to the data")
             }
+            Command::Ping => Reply::Pong,
+            Command::Info
+            | Command::Role
+            | Command::Wait { .. }
+            | Command::ReplicaOf { .. }
+            | Command::ConfigRewrite
+            | Command::ClientKill => self.about_replication(command),
+            Command::Psync { .. } | Command::ReplconfAck { .. } => {
+                unreachable!("the server hands what replicas send to its part in replication")
+            }
         })
     }
 
-    /// What the machine lacks for such a command.
-    pub(super) const fn lacks(&self, effect: Effect) -> Option<Shortage> {
-        match effect {
-            Effect::Writes | Effect::Grows if self.cx.shortages.of(Shortage::Disk) => Some(Shortage::Disk),
-            Effect::Grows if self.cx.shortages.of(Shortage::Memory) => Some(Shortage::Memory),
-            _ => None,
+    /// Why the server does not serve such a command.
+    pub(super) fn refuses(&self, effect: Effect) -> Option<Refusal> {
+        if effect == Effect::Reads {
+            return None;
         }
+        if self.cx.shortages.of(Shortage::Disk) {
+            return Some(Refusal::Short(Shortage::Disk));
+        }
+        if effect == Effect::Grows && self.cx.shortages.of(Shortage::Memory) {
+            return Some(Refusal::Short(Shortage::Memory));
+        }
+        let replication = self.replication.as_deref()?;
+        if replication.lacks_replicas() {
+            return Some(Refusal::NoReplicas);
+        }
+        replication.is_replica().then_some(Refusal::ReadOnly)
     }
 
     fn set(
@@ -190,7 +224,7 @@ impl Step<'_> {
         if when > now {
             entry.when = Some(when);
             let owner = entry.owner;
-            self.touch(key);
+            self.touch(key, true);
             self.note_extended(*key, owner);
         } else {
             self.delete(key);
@@ -201,7 +235,7 @@ impl Step<'_> {
     fn persist(&mut self, key: &Key) -> bool {
         let had_deadline = self.live(key).is_some_and(|entry| entry.when.take().is_some());
         if had_deadline {
-            self.touch(key);
+            self.touch(key, true);
         }
         had_deadline
     }
@@ -229,8 +263,8 @@ impl Step<'_> {
 
     /// Makes a counter at least that.
     pub(super) fn raise(&mut self, key: Key, to: i64) -> Result<(), RedisError> {
-        if let Some(what) = self.lacks(Effect::Grows) {
-            return Err(RedisError::Short(what));
+        if let Some(why) = self.refuses(Effect::Grows) {
+            return Err(RedisError::Refused(why));
         }
         // What is no number counts as none.
         if self.string(&key)?.and_then(|value| value.as_integer()).unwrap_or(0) < to {
@@ -261,8 +295,8 @@ impl Step<'_> {
     }
 
     pub(super) fn hincrby(&mut self, key: Key, field: Value, by: i64) -> Result<i64, RedisError> {
-        if let Some(what) = self.lacks(Effect::Grows) {
-            return Err(RedisError::Short(what));
+        if let Some(why) = self.refuses(Effect::Grows) {
+            return Err(RedisError::Refused(why));
         }
         let old = match self.hget(&key, &field)? {
             None => 0,
@@ -270,7 +304,7 @@ impl Step<'_> {
         };
         let new = old.checked_add(by).ok_or(RedisError::Overflow)?;
         self.hash_mut(key)?.insert(field, new.into());
-        self.touch(&key);
+        self.touch(&key, true);
         Ok(new)
     }
 
@@ -283,7 +317,7 @@ impl Step<'_> {
         if fields.is_empty() {
             self.delete(key);
         } else {
-            self.touch(key);
+            self.touch(key, true);
         }
         Ok(true)
     }
@@ -310,8 +344,12 @@ impl Step<'_> {
 
     /// The key, if it exists. Every access goes through here, so that no command sees an expired key.
     pub(super) fn live(&mut self, key: &Key) -> Option<&mut Entry> {
+        if self.replication.as_ref().is_some_and(|replication| replication.is_replica()) {
+            // A replica hides what is over, and keeps it.
+            return if self.keys.is_stale(key, self.now) { None } else { self.keys.get_mut(key) };
+        }
         if let Some(expired) = self.keys.take_expired(key, self.now) {
-            self.transactions.touch(key, false);
+            self.touch(key, false);
             self.note_removal(key, &expired, Cause::Expiry);
         }
         self.keys.get_mut(key)
@@ -320,7 +358,7 @@ impl Step<'_> {
     fn insert(&mut self, key: Key, entry: Entry) {
         let owner = entry.owner;
         let replaced = self.keys.insert(key, entry);
-        self.touch(&key);
+        self.touch(&key, true);
         if owner.is_some() || replaced.is_some_and(|entry| entry.owner.is_some()) {
             self.note_owner(key, owner, self.request());
         }
@@ -338,14 +376,18 @@ impl Step<'_> {
         // An expired key is not there to be deleted.
         self.live(key);
         let Some(removed) = self.keys.remove(key) else { return false };
-        self.transactions.touch(key, false);
+        self.touch(key, false);
         self.note_removal(key, &removed, cause);
         true
     }
 
-    /// A key has changed: transactions that watch it will not run.
-    pub(super) fn touch(&mut self, key: &Key) {
-        self.transactions.touch(key, true);
+    /// A key has changed, or (if it does not exist any more) is gone: transactions that watch it will not run, and
+    /// replicas are to be told.
+    pub(super) fn touch(&mut self, key: &Key, exists: bool) {
+        self.transactions.touch(key, exists);
+        if let Some(replication) = &mut self.replication {
+            replication.change(*key);
+        }
     }
 
     /// From here on the key is the asking attempt's.
@@ -372,13 +414,21 @@ impl Step<'_> {
     fn note_extended(&mut self, key: Key, owner: Option<AttemptId>) {
         if let Some(attempt) = owner {
             let (authority, by) = (self.cx.node, self.cx.attempt);
+            self.count_owner_note();
             self.cx.note(Note::Extended { authority, key, attempt, by });
         }
     }
 
     fn note_owner(&mut self, key: Key, attempt: Option<AttemptId>, cause: Cause) {
         let authority = self.cx.node;
+        self.count_owner_note();
         self.cx.note(Note::Owner { authority, key, attempt, cause });
+    }
+
+    fn count_owner_note(&mut self) {
+        if let Some(replication) = &mut self.replication {
+            replication.owner_was_noted();
+        }
     }
 }
 

@@ -58,6 +58,31 @@ impl Keyspace {
         self.entries.get(key).and_then(|entry| entry.when).is_some_and(|when| now > when)
     }
 
+    /// The key as it is in the memory, over or not.
+    pub(super) fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    /// All keys as they are in the memory.
+    pub(super) fn all(&self) -> Vec<(Key, Entry)> {
+        self.entries.iter().map(|(key, entry)| (*key, entry.clone())).collect()
+    }
+
+    /// Puts other keys in the place of all. Gives back those that were there.
+    pub(super) fn replace_all(&mut self, all: Vec<(Key, Entry)>) -> Vec<Key> {
+        std::mem::replace(&mut self.entries, all.into_iter().collect()).into_keys().collect()
+    }
+
+    /// All keys that have expired.
+    pub(super) fn all_expired(&self, now: i64) -> Vec<Key> {
+        self.entries.keys().filter(|key| self.is_stale(key, now)).copied().collect()
+    }
+
+    /// The keys that have owners.
+    pub(super) fn owners(&self) -> Vec<(Key, AttemptId)> {
+        self.entries.iter().filter_map(|(key, entry)| Some((*key, entry.owner?))).collect()
+    }
+
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
         self.entries.get_mut(key)
     }

@@ -27,16 +27,19 @@ mod reap;
 mod release;
 mod take;
 mod ttl;
+mod wait;
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::rc::Rc;
 
 use host::{Duration, MonoTime, Server};
 use spec::{Authorities, LockName};
 
+use super::way::Way;
 use super::{Command, RedisHost, Value};
 use crate::link::Link;
-use crate::lock::{LateGrant, LeaseFrom, Local, OnError, RedisLock, Renew};
+use crate::lock::{LateGrant, LeaseFrom, Local, OnError, RedisLock, Renew, WaitFor};
 use crate::recipe::{Acquired, Again, Lease, Reaped, Recipe, Release, Renewal};
 use crate::script::Reaping;
 pub(super) use memory::Memory;
@@ -45,13 +48,16 @@ use take::NotTaken;
 pub(super) use ttl::Ttl;
 pub use ttl::drift;
 
-/// A client's locks on one Redis server. A lock's name is its key's.
-pub struct SingleRedis<H: RedisHost>(Rc<Inner<H>>);
+/// A client's locks on one Redis server, or on whichever it finds at the end of another way. A lock's name is its
+/// key's.
+pub struct SingleRedis<H: RedisHost, W = Link<H, Command>>(Rc<Inner<W>>, PhantomData<fn(H)>);
 
-struct Inner<H: RedisHost> {
-    link: Link<H, Command>,
+struct Inner<W> {
+    link: W,
     ttl: Option<Ttl>,
     switches: RedisLock,
+    /// How many replicas must have a key, and how long to wait for that, before it counts as taken.
+    wait: Option<WaitFor>,
     memory: Memory,
 }
 
@@ -59,16 +65,19 @@ impl<H: RedisHost> SingleRedis<H> {
     /// Locks on that server; `timeout` is for connecting and for each call.
     #[must_use]
     pub fn new(server: Server<Command>, ttl: Option<Duration>, timeout: Duration, switches: &RedisLock) -> Self {
-        Self(Rc::new(Inner {
-            link: Link::new(server, timeout),
-            ttl: ttl.map(Ttl::of),
-            switches: switches.clone(),
-            memory: Memory::default(),
-        }))
+        Self::by(Link::new(server, timeout), ttl, switches, None)
     }
 }
 
-impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
+    /// Locks on the server to which that way leads.
+    pub(crate) fn by(link: W, ttl: Option<Duration>, switches: &RedisLock, wait: Option<WaitFor>) -> Self {
+        let (ttl, switches) = (ttl.map(Ttl::of), switches.clone());
+        Self(Rc::new(Inner { link, ttl, switches, wait, memory: Memory::default() }), PhantomData)
+    }
+}
+
+impl<H: RedisHost, W: Way<H>> Recipe<H> for SingleRedis<H, W> {
     /// The owner value.
     type Proof = Value;
 
@@ -127,7 +136,7 @@ impl<H: RedisHost> Recipe<H> for SingleRedis<H> {
     }
 }
 
-impl<H: RedisHost> SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
     /// What the clock reads on which the client counts.
     fn now(&self, host: &H) -> MonoTime {
         self.0.switches.clock.clock().read(host)
@@ -167,19 +176,25 @@ impl<H: RedisHost> SingleRedis<H> {
                 Err(_) => Acquired::Failed,
             };
         }
+        if let Some(wait) = self.0.wait
+            && !self.is_replicated(host, wait).await
+        {
+            let _ = self.give_back(host, lock, &value).await;
+            return Acquired::Failed;
+        }
         memory.granted(lock);
-        let counted = Authorities::one(self.0.link.server().node());
+        let counted = Authorities::one(self.0.link.server());
         Acquired::Granted(Lease { proof: value, token, until, counted })
     }
 }
 
-impl<H: RedisHost> Clone for SingleRedis<H> {
+impl<H: RedisHost, W> Clone for SingleRedis<H, W> {
     fn clone(&self) -> Self {
-        Self(Rc::clone(&self.0))
+        Self(Rc::clone(&self.0), PhantomData)
     }
 }
 
-impl<H: RedisHost> fmt::Debug for SingleRedis<H> {
+impl<H: RedisHost, W: fmt::Debug> fmt::Debug for SingleRedis<H, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SingleRedis").field("link", &self.0.link).finish_non_exhaustive()
     }

@@ -8,8 +8,11 @@
 //! | `collections`, `channels` | lists and sorted sets; what is published |
 //! | [`command`], [`script`], [`fair`], [`reply`], [`value`] | what travels |
 //! | `wire` | the same as bytes: how a client says it, and what a server makes of it |
+//! | [`replication`] | several servers: asynchronous replicas, promotion |
+//! | [`sentinel`] | the Sentinel's state machine |
 //! | [`lock`] | the lock on one server: `SET NX PX`, compare-and-delete, and its departures |
 //! | [`redlock`] | the lock on a majority of several servers, as published, and its departures |
+//! | [`sentinel_lock`] | the same lock, on a primary that Sentinel names |
 //! | [`redisson`] | Redisson's lock: a hash that counts, a watchdog |
 
 mod channels;
@@ -21,11 +24,15 @@ mod keyspace;
 pub mod lock;
 pub mod redisson;
 pub mod redlock;
+pub mod replication;
 pub mod reply;
 pub mod script;
+pub mod sentinel;
+pub mod sentinel_lock;
 pub mod server;
 mod transaction;
 pub mod value;
+pub mod way;
 mod wire;
 
 pub use channels::Published;
@@ -37,6 +44,8 @@ pub use redisson::Redisson;
 pub use redlock::Redlock;
 pub use reply::{RedisError, Reply};
 pub use script::Script;
+pub use sentinel::{Ask, Sentinel};
+pub use sentinel_lock::{OnPrimary, SentinelHost, on_primary};
 pub use server::Redis;
 pub use value::Value;
 pub use wire::NotModelled;

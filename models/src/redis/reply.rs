@@ -5,6 +5,7 @@ use std::fmt;
 use host::{Name, Shortage, digest_enum};
 
 use super::Value;
+use super::replication::Info;
 
 /// A reply, as a value of RESP2.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +26,10 @@ pub enum Reply {
     Array(Vec<Self>),
     /// An error.
     Error(RedisError),
+    /// The simple string `PONG`.
+    Pong,
+    /// What `INFO` says.
+    Info(Box<Info>),
 }
 
 /// An error reply, by its cause; printed, it is Redis's text.
@@ -45,12 +50,12 @@ pub enum RedisError {
     Overflow,
     /// A key that holds something of another type.
     WrongType,
-    /// The command would write (or, for memory, grow), and the machine cannot.
-    Short(Shortage),
+    /// The command would write (or, for memory, grow), and the server does not.
+    Refused(Refusal),
     /// `EXEC` of a transaction of which a command was refused when it was queued.
     Aborted,
-    /// `EXEC` of a transaction that the machine cannot serve.
-    AbortedShort(Shortage),
+    /// `EXEC` of a transaction that would write, and the server does not.
+    AbortedFor(Refusal),
     /// `MULTI` within a transaction.
     NestedMulti,
     /// `WATCH` within a transaction.
@@ -83,6 +88,33 @@ pub enum RedisError {
         /// The word.
         option: Name,
     },
+    /// `WAIT` on a replica.
+    WaitOnReplica,
+    /// `WAIT` for less than no time.
+    NegativeTimeout,
+    /// What waited was sent away, since the server changed its role.
+    Unblocked,
+}
+
+/// Why a server does not write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Its machine cannot.
+    Short(Shortage),
+    /// It has too few good replicas.
+    NoReplicas,
+    /// It is a replica.
+    ReadOnly,
+}
+
+impl host::Digest for Refusal {
+    fn digest(&self, fold: &mut host::Fold) {
+        match self {
+            Self::Short(what) => what.digest(fold),
+            Self::NoReplicas => fold.word(100),
+            Self::ReadOnly => fold.word(101),
+        }
+    }
 }
 
 digest_enum!(Reply {
@@ -94,6 +126,8 @@ digest_enum!(Reply {
     6 => Queued,
     7 => NilArray,
     8 => Array(replies),
+    9 => Pong,
+    10 => Info(info),
 });
 digest_enum!(RedisError {
     1 => InvalidExpire { command },
@@ -101,9 +135,9 @@ digest_enum!(RedisError {
     3 => Overflow,
     4 => FieldNotAnInteger,
     5 => WrongType,
-    6 => Short(shortage),
+    6 => Refused(why),
     7 => Aborted,
-    8 => AbortedShort(shortage),
+    8 => AbortedFor(why),
     9 => NestedMulti,
     10 => WatchInMulti,
     11 => WithoutMulti { command },
@@ -114,6 +148,9 @@ digest_enum!(RedisError {
     16 => UnsupportedOption { option },
     17 => AbortedUncounted,
     18 => Subscribed { command },
+    32 => WaitOnReplica,
+    33 => NegativeTimeout,
+    34 => Unblocked,
 });
 
 impl fmt::Display for Reply {
@@ -133,6 +170,8 @@ impl fmt::Display for Reply {
                 f.write_str("]")
             }
             Self::Error(error) => write!(f, "-{error}"),
+            Self::Pong => f.write_str("+PONG"),
+            Self::Info(info) => write!(f, "{info}"),
         }
     }
 }
@@ -145,11 +184,9 @@ impl fmt::Display for RedisError {
             Self::FieldNotAnInteger => f.write_str("ERR hash value is not an integer"),
             Self::Overflow => f.write_str("ERR increment or decrement would overflow"),
             Self::WrongType => f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value"),
-            Self::Short(what) => f.write_str(shortage(*what)),
+            Self::Refused(why) => f.write_str(refusal(*why)),
             Self::Aborted => f.write_str("EXECABORT Transaction discarded because of previous errors."),
-            Self::AbortedShort(what) => {
-                write!(f, "EXECABORT Transaction discarded because of: {}", shortage(*what))
-            }
+            Self::AbortedFor(why) => write!(f, "EXECABORT Transaction discarded because of: {}", refusal(*why)),
             Self::NestedMulti => f.write_str("ERR MULTI calls can not be nested"),
             Self::WatchInMulti => f.write_str("ERR WATCH inside MULTI is not allowed"),
             Self::WithoutMulti { command } => write!(f, "ERR {command} without MULTI"),
@@ -170,18 +207,29 @@ impl fmt::Display for RedisError {
             }
             Self::ExpireGtWithLt => f.write_str("ERR GT and LT options at the same time are not compatible"),
             Self::UnsupportedOption { option } => write!(f, "ERR Unsupported option {option}"),
+            Self::WaitOnReplica => f.write_str(
+                "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is \
+                 configured to be writable (which is not the default) writes to replicas are just local and are not \
+                 propagated.",
+            ),
+            Self::NegativeTimeout => f.write_str("ERR timeout is negative"),
+            Self::Unblocked => f.write_str(
+                "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+            ),
         }
     }
 }
 
-const fn shortage(what: Shortage) -> &'static str {
-    match what {
-        Shortage::Disk => {
+const fn refusal(why: Refusal) -> &'static str {
+    match why {
+        Refusal::NoReplicas => "NOREPLICAS Not enough good replicas to write.",
+        Refusal::ReadOnly => "READONLY You can't write against a read only replica.",
+        Refusal::Short(Shortage::Disk) => {
             "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. \
              Commands that may modify the data set are disabled, because this instance is configured to report \
              errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the \
              Redis logs for details about the RDB error."
         }
-        Shortage::Memory => "OOM command not allowed when used memory > 'maxmemory'.",
+        Refusal::Short(Shortage::Memory) => "OOM command not allowed when used memory > 'maxmemory'.",
     }
 }

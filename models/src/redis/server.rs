@@ -15,7 +15,9 @@
 //! * **Memory.** No policy of eviction: on a machine that is short of memory the server refuses to grow
 //!   (`OOM`). What it evicts, a fault evicts.
 //!
-//! Not modelled: replication, blocking commands, types other than strings, hashes, lists and sorted sets,
+//! One of several servers is more than this: see [`replication`](super::replication).
+//!
+//! Not modelled: blocking commands other than `WAIT`, types other than strings, hashes, lists and sorted sets,
 //! conditions of `EXPIRE` in pairs, the interpreter of scripts.
 
 use host::{ConnId, Context, Deadline, MonoTime, Origin, Service, TimerId, WallTime};
@@ -24,6 +26,7 @@ use super::Reply;
 use super::channels::Channels;
 use super::execute::Step;
 use super::keyspace::Keyspace;
+use super::replication::{Replicates, Replication};
 use super::transaction::Transactions;
 use crate::domain::{Locks, Message, Nudge};
 use crate::lock::TtlClock;
@@ -42,26 +45,38 @@ use crate::lock::TtlClock;
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Redis {
     clock: TtlClock,
-    keys: Keyspace,
-    transactions: Transactions,
+    pub(super) keys: Keyspace,
+    pub(super) transactions: Transactions,
     channels: Channels,
     /// The deadline of the lock that expires next, as the timer is set.
     next_expiry: Option<i64>,
+    /// Its part among several servers, if it is not alone.
+    pub(super) replication: Option<Box<Replication>>,
 }
 
 impl Service<Locks> for Redis {
-    fn on_start(&mut self, _: &mut Context<Locks>) {
-        *self = Self::new(self.clock);
+    fn on_start(&mut self, cx: &mut Context<Locks>) {
+        *self = Self { replication: self.replication.take(), ..Self::new(self.clock) };
+        if let Some(replication) = &mut self.replication {
+            replication.start(cx);
+        }
     }
 
     fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
         let Message::Redis(command) = message else { panic!("not a Redis command: {message:?}") };
-        let reply = self.step(cx).serve(from.conn, command).unwrap_or_else(Reply::Error);
-        cx.reply(from, reply);
+        if self.replication.is_some() {
+            self.take_in(cx, from, command);
+        } else {
+            let reply = self.step(cx).serve(from.conn, command).unwrap_or_else(Reply::Error);
+            cx.reply(from, reply);
+        }
         self.await_expiry(cx);
     }
 
-    fn on_timer(&mut self, cx: &mut Context<Locks>, _: TimerId) {
+    fn on_timer(&mut self, cx: &mut Context<Locks>, timer: TimerId) {
+        if timer != EXPIRY {
+            return self.on_replication_timer(cx, timer);
+        }
         let mut step = self.step(cx);
         // Whichever key expires next, it is gone if it has expired, and if a step has taken the clock
         // back since, it is not.
@@ -69,21 +84,34 @@ impl Service<Locks> for Redis {
             step.live(&key);
         }
         self.next_expiry = None;
-        self.await_expiry(cx);
+        self.come_to_rest(cx);
     }
 
     fn on_nudge(&mut self, cx: &mut Context<Locks>, nudge: Nudge) {
         match nudge {
-            Nudge::Evict(key) => {
-                self.step(cx).evict(&key);
-            }
+            Nudge::Evict(key) => self.step(cx).evict(&key),
+            Nudge::Promote => self.step(cx).promote(),
         }
-        self.await_expiry(cx);
+        self.come_to_rest(cx);
     }
 
-    fn on_close(&mut self, _: &mut Context<Locks>, conn: ConnId) {
+    fn on_open(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
+        if let Some(replication) = &mut self.replication {
+            replication.opened(cx, conn);
+        }
+    }
+
+    fn on_push(&mut self, cx: &mut Context<Locks>, conn: ConnId, message: Message) {
+        let (Message::Feed(feed), Some(replication)) = (message, &mut self.replication) else { return };
+        replication.take_in(cx, (&mut self.keys, &mut self.transactions), conn, *feed);
+    }
+
+    fn on_close(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
         self.transactions.forget(conn);
         self.channels.forget(conn);
+        if let Some(replication) = &mut self.replication {
+            replication.forget(cx, conn);
+        }
     }
 }
 
@@ -94,19 +122,28 @@ impl Redis {
         Self { clock, ..Self::default() }
     }
 
-    fn step<'a>(&'a mut self, cx: &'a mut Context<Locks>) -> Step<'a> {
+    /// One of several servers, primary or replica.
+    #[must_use]
+    pub fn replicated(settings: Replicates) -> Self {
+        Self { replication: Some(Box::new(Replication::new(settings))), ..Self::default() }
+    }
+
+    pub(super) fn step<'a>(&'a mut self, cx: &'a mut Context<Locks>) -> Step<'a> {
         let wall = cx.wall.millis();
         let now = match self.clock {
             TtlClock::Wall => wall,
             TtlClock::Monotonic => i64::try_from(cx.mono.as_nanos() / NANOS).unwrap_or(i64::MAX),
         };
-        let Self { keys, transactions, channels, .. } = self;
-        Step { keys, transactions, channels, cx, now, wall }
+        let Self { keys, transactions, channels, replication, .. } = self;
+        let replication = replication.as_deref_mut();
+        Step { keys, transactions, channels, cx, now, wall, replication, asking: None }
     }
 
     /// Sets the timer for the next lock that expires.
-    fn await_expiry(&mut self, cx: &mut Context<Locks>) {
-        let next = self.keys.next_expiry();
+    pub(super) fn await_expiry(&mut self, cx: &mut Context<Locks>) {
+        // A replica waits to be told.
+        let is_replica = self.replication.as_ref().is_some_and(|replication| replication.is_replica());
+        let next = if is_replica { None } else { self.keys.next_expiry() };
         if next == self.next_expiry {
             return;
         }
@@ -133,7 +170,7 @@ fn deadline(clock: TtlClock, millis: i64) -> Deadline {
 /// Of a millisecond.
 const NANOS: u64 = 1_000_000;
 
-/// The one timer of the server.
+/// The timer of a server that is alone.
 const EXPIRY: TimerId = TimerId(0);
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use host::{ConnId, Shortage};
 
 use super::execute::{Effect, Step};
+use super::reply::Refusal;
 use super::{Command, Key, Malformed, RedisError, Reply};
 
 /// The transactions of all connections. A connection that neither queues nor watches has none.
@@ -49,6 +50,11 @@ impl Transactions {
         }
     }
 
+    /// Whether what comes on the connection is queued.
+    pub(super) fn queues(&self, conn: ConnId) -> bool {
+        self.by_connection.get(&conn).is_some_and(|transaction| transaction.queue.is_some())
+    }
+
     /// The connection is closed.
     pub(super) fn forget(&mut self, conn: ConnId) {
         self.by_connection.remove(&conn);
@@ -58,7 +64,7 @@ impl Transactions {
 impl Step<'_> {
     /// Serves a request of a connection.
     pub(super) fn serve(&mut self, conn: ConnId, command: Command) -> Result<Reply, RedisError> {
-        let queues = self.transactions.by_connection.get(&conn).is_some_and(|transaction| transaction.queue.is_some());
+        let queues = self.transactions.queues(conn);
         match command {
             Command::Subscribe { channel } => Ok(self.subscribe(conn, channel)),
             command if self.channels.count(conn) > 0 => match command {
@@ -98,14 +104,14 @@ impl Step<'_> {
 
     fn queue(&mut self, conn: ConnId, command: Command) -> Result<Reply, RedisError> {
         // While memory is short, nothing is queued, not even what only reads.
-        let short = match self.lacks(command.effect()) {
-            None if self.cx.shortages.of(Shortage::Memory) => Some(Shortage::Memory),
-            lacking => lacking,
+        let refusal = match self.refuses(command.effect()) {
+            None if self.cx.shortages.of(Shortage::Memory) => Some(Refusal::Short(Shortage::Memory)),
+            refusal => refusal,
         };
         let transaction = self.transactions.by_connection.entry(conn).or_default();
         let error = match &command {
             Command::Malformed(malformed) if !malformed.queues => Some(malformed.error),
-            _ => short.map(RedisError::Short),
+            _ => refusal.map(RedisError::Refused),
         };
         if let Some(error) = error {
             transaction.spoilt = true;
@@ -122,8 +128,8 @@ impl Step<'_> {
         let changed = transaction.dirty || transaction.watched.iter().any(expired);
         let effects = [Effect::Writes, Effect::Grows];
         let wanted = effects.into_iter().filter(|effect| commands.iter().any(|command| command.effect() == *effect));
-        if let Some(what) = wanted.filter_map(|effect| self.lacks(effect)).next() {
-            return Err(RedisError::AbortedShort(what));
+        if let Some(why) = wanted.filter_map(|effect| self.refuses(effect)).next() {
+            return Err(RedisError::AbortedFor(why));
         }
         if transaction.spoilt {
             return Err(RedisError::Aborted);

@@ -34,6 +34,8 @@ impl Reply {
             Self::NilArray => line("*-1".to_owned()),
             Self::Int(number) => line(format!(":{number}")),
             Self::Error(error) => line(format!("-{error}")),
+            Self::Pong => line("+PONG".to_owned()),
+            Self::Info(info) => Self::Bulk(info.to_string().as_str().into()).write_resp(out),
             Self::Bulk(value) => {
                 line(format!("${}", value.as_bytes().len()));
                 out.extend_from_slice(value.as_bytes());

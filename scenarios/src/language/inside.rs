@@ -1,12 +1,14 @@
-//! Faults inside a service, and of what its machine lends it: `evict`, `disk`.
+//! Faults inside a service, and of what its machine lends it: `evict`, `promote`, `disk`.
 //!
 //! * `evict = { key, node }`: a lock server forgets a key to make room. `key` is the lock's by default, or
 //!   that of its counter of tokens; `node` is every lock server.
+//! * `promote = NODES`: an operator makes a replica the primary.
 //! * `disk = { node, fails = "cannot-persist" | "out-of-memory" }`: the machine cannot write, or may use no
 //!   more memory. What its server refuses then is the model's to say.
 //! * `disk = { node, slow = SPAN }`: each sync takes so long. It is refused where nothing is ever synced.
 
 use host::{Name, Shortage, Span};
+use models::lock::ServerKind;
 
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
@@ -29,6 +31,15 @@ pub(super) fn evict(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opt
         Some(nodes)
     });
     Some(What::Evict { node: node?, key: key? })
+}
+
+pub(super) fn promote(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> {
+    let nodes = world.names.several(sink, node, roles)?;
+    if nodes.iter().all(|node| world.names.server_kind(node) == Some(ServerKind::Replica)) {
+        return Some(What::Promote(nodes));
+    }
+    sink.error(node.site, "this can never apply: only a replica can be made the primary");
+    None
 }
 
 pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {

@@ -1,9 +1,11 @@
 //! Faults of links: `cut`, `slow`, `reset`, `half-open`.
 //!
 //! `between = [X, Y]` is both ways between any of X and any of Y, `{ from, to }` one way. Clients talk
-//! to lock servers and to the resource; nobody else talks to anybody, so a link fault that spans no
+//! to lock servers and to the resource, and servers that replicate or watch to each other; a link fault that spans no
 //! such pair can never apply, and is refused. `half-open = { forgets = X, believes = Y }`: connections between
 //! them are reset for X alone.
+
+use models::lock::ServerKind;
 
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
@@ -96,8 +98,12 @@ fn carries(sink: &Sink, site: Site, one: &[NodeRef], other: &[NodeRef], world: &
     None
 }
 
-/// Whether the client `a` sends anything to `b`.
+/// Whether the client `a`, or a server that is a client of others, sends anything to `b`.
 fn talk(a: &NodeRef, b: &NodeRef, world: &World) -> bool {
+    let talks = |node| world.names.server_kind(node).is_some_and(ServerKind::talks);
+    if talks(a) && talks(b) {
+        return true;
+    }
     if world.names.kind(a) != Kind::Client {
         return false;
     }

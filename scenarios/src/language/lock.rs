@@ -10,7 +10,7 @@ use models::guard::Guard;
 use models::lock::redlock::{Library, MajorityToken};
 use models::lock::switch::Choice;
 use models::lock::{
-    LOCKS, Lock, MOST_NODES, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, Take, TokenSource,
+    LOCKS, Lock, MOST_NODES, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take, TokenSource, WaitFor,
 };
 
 use super::error::Sink;
@@ -20,7 +20,7 @@ use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive};
 
 /// Locks of the language that nobody has modelled yet.
-const NOT_YET: [&str; 4] = ["redis-sentinel", "zookeeper", "etcd", "postgres"];
+const NOT_YET: [&str; 3] = ["zookeeper", "etcd", "postgres"];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -66,6 +66,7 @@ pub(super) fn lock(
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
         "redlock" => choice.table(sink, |fields| redlock(fields, guard, ttl, call_timeout)).map(Lock::Redlock),
+        "redis-sentinel" => choice.table(sink, |fields| sentinel(fields, guard, ttl)).map(Lock::Sentinel),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
@@ -117,6 +118,20 @@ fn redis(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Durat
         late_grant: late_grant?,
         local: local?,
     })
+}
+
+fn sentinel(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<SentinelLock> {
+    let (finds, verifies) = (switch(fields), switch(fields));
+    let wait = fields.maybe("wait", |sink, node| {
+        table(sink, node, "`wait`", |fields| {
+            let replicas =
+                fields.need("replicas", |sink, node| integer(sink, node, "replicas are counted", 1, u16::MAX));
+            let timeout = fields.or("timeout", Duration::from_secs(1), positive);
+            Some(WaitFor { replicas: replicas?, timeout: timeout? })
+        })
+    });
+    let redis = redis(fields, guard, ttl);
+    Some(SentinelLock { redis: redis?, finds: finds?, verifies: verifies?, wait: wait? })
 }
 
 fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedissonLock> {

@@ -2,8 +2,8 @@
 //!
 //! * A client is its table's name, or `NAME-1` and so on with `count`; `NAME` alone then means all.
 //! * Servers are `redis-1` and so on; the resource is `resource`.
-//! * Groups: `clients`, `servers` (all lock servers), and a word for each kind of server that has one. One role: `holder`, whoever reached the milestone of the fault's
-//!   `when`. `any` is drawn for each seed. A file may give one name or a list.
+//! * Groups: `clients`, `servers` (all lock servers), and a word for each kind of server that has one. Roles: `holder`, whoever reached the milestone of the fault's
+//!   `when`; `primary`, the server that is that when the fault strikes. `any` is drawn for each seed. A file may give one name or a list.
 
 use models::lock::{LockFacts, ServerKind, Service};
 
@@ -19,8 +19,9 @@ const CLIENTS: &str = "clients";
 const SERVERS: &str = "servers";
 const HOLDER: &str = "holder";
 const ANY: &str = "any";
+const PRIMARY: &str = "primary";
 /// Roles and groups of services that do not exist yet.
-const NOT_YET: [&str; 5] = ["replicas", "sentinels", "primary", "leader", "follower"];
+const NOT_YET: [&str; 2] = ["leader", "follower"];
 
 /// What a node is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,7 +88,7 @@ impl Names {
             None => vec![table.to_owned()],
             Some(count) => (1..=count).map(|i| format!("{table}-{i}")).collect(),
         };
-        let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER, ANY];
+        let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER, PRIMARY, ANY];
         let taken = |name: &str| {
             reserved.contains(&name)
                 || ServerKind::ALL.iter().any(|kind| kind.group_word() == Some(name))
@@ -132,6 +133,20 @@ impl Names {
         self.of_kind(Kind::Server).into_iter().map(NodeRef::Named).collect()
     }
 
+    /// Whether the lock has servers of that kind.
+    pub(super) fn has(&self, kind: ServerKind) -> bool {
+        self.nodes.iter().any(|node| node.server == Some(kind))
+    }
+
+    /// What that lock server is, if it is one.
+    pub(super) fn server_kind(&self, node: &NodeRef) -> Option<ServerKind> {
+        match node {
+            NodeRef::Primary => Some(ServerKind::Primary),
+            NodeRef::Named(name) => self.nodes.iter().find(|known| known.name == *name)?.server,
+            NodeRef::Holder | NodeRef::Any(_) => None,
+        }
+    }
+
     /// The lock servers of that kind.
     fn servers_of(&self, kind: ServerKind) -> Vec<String> {
         self.nodes.iter().filter(|node| node.server == Some(kind)).map(|node| node.name.clone()).collect()
@@ -154,6 +169,7 @@ impl Names {
     /// What that node is; the holder is a client.
     pub(super) fn kind(&self, node: &NodeRef) -> Kind {
         match node {
+            NodeRef::Primary => Kind::Server,
             NodeRef::Holder | NodeRef::Any(_) => Kind::Client,
             NodeRef::Named(name) => {
                 self.nodes.iter().find(|known| known.name == *name).map_or(Kind::Client, |known| known.kind)
@@ -230,6 +246,11 @@ impl Names {
             HOLDER if roles == Roles::Holder => return Some(vec![NodeRef::Holder]),
             HOLDER => {
                 sink.error(node.site, "`holder` is whoever reaches a milestone, and no `when` names one here");
+                return None;
+            }
+            PRIMARY if self.has(ServerKind::Primary) || !self.servers_known => return Some(vec![NodeRef::Primary]),
+            PRIMARY => {
+                sink.error(node.site, "this lock's servers have no primary");
                 return None;
             }
             // An empty group has its mistake elsewhere: no client, or a lock that could not be read.
@@ -311,6 +332,7 @@ fn shown(node: &NodeRef) -> &str {
     match node {
         NodeRef::Named(name) => name,
         NodeRef::Holder => HOLDER,
+        NodeRef::Primary => PRIMARY,
         NodeRef::Any(_) => ANY,
     }
 }

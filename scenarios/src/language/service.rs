@@ -1,23 +1,36 @@
-//! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other.
+//! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other, and
+//! `service.redis-sentinel`. A cell has the servers of its lock; those that a file sets are to be these.
 
-use models::lock::{Lock, MOST_NODES, RedisServer, Service};
+use models::lock::{Lock, MOST_NODES, MOST_SENTINELS as MOST, RedisServer, SentinelServers, Service};
 
+use super::error::Sink;
 use super::lock::switch;
 use super::reader::{Fields, choice};
-use super::value::integer;
+use super::value::{integer, positive, span};
 
 /// Servers of the language that nobody has modelled yet.
-const NOT_YET: [&str; 4] = ["redis-sentinel", "zookeeper", "etcd", "postgres"];
+const NOT_YET: [&str; 3] = ["zookeeper", "etcd", "postgres"];
 
-/// Reads `service`: how the lock servers are set. `lock` is the cell's, if it could be read.
+/// Reads `service`: how the lock servers are set. `lock` is the file's, if it could be read.
 pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Service> {
     let sink = fields.sink;
-    let Some(entry) = fields.get("service") else { return Some(Service::default()) };
-    choice(sink, &entry.node, "the service", &["redis"], &NOT_YET)?.table(sink, |fields| {
-        let nodes = nodes(fields, lock);
-        let (ttl_clock, persistence) = (switch(fields), switch(fields));
-        Some(Service::Redis(RedisServer { nodes: nodes?, ttl_clock: ttl_clock?, persistence: persistence? }))
-    })
+    let name = lock.map(|lock| lock.facts().service_name);
+    let Some(entry) = fields.get("service") else { return Some(Service::by_default(name)) };
+    let choice = choice(sink, &entry.node, "the service", &["redis", "redis-sentinel"], &NOT_YET)?;
+    if let Some(name) = name.filter(|name| *name != choice.name) {
+        let message = format!("these are not the servers of this cell's lock, which are set below `service.{name}`");
+        sink.error(choice.site, message);
+        return None;
+    }
+    match choice.name {
+        "redis" => choice.table(sink, |fields| {
+            let nodes = nodes(fields, lock);
+            let (ttl_clock, persistence) = (switch(fields), switch(fields));
+            Some(Service::Redis(RedisServer { nodes: nodes?, ttl_clock: ttl_clock?, persistence: persistence? }))
+        }),
+        "redis-sentinel" => choice.table(sink, sentinel).map(Service::Sentinel),
+        other => unreachable!("no reader for the service `{other}`"),
+    }
 }
 
 /// Reads how many servers there are, for a lock on several.
@@ -30,4 +43,47 @@ fn nodes(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<u16> {
         return None;
     }
     integer(fields.sink, &entry.node, "`nodes` is a number of servers", 1, MOST_NODES)
+}
+
+fn sentinel(fields: &mut Fields<'_>) -> Option<SentinelServers> {
+    let default = SentinelServers::default();
+    let replicas =
+        fields.or("replicas", default.replicas, |sink, node| integer(sink, node, "replicas are counted", 0, MOST));
+    let sentinels =
+        fields.or("sentinels", default.sentinels, |sink, node| integer(sink, node, "Sentinels are counted", 1, MOST));
+    let quorum = fields.or("quorum", default.quorum, |sink, node| integer(sink, node, "a quorum is a number", 1, MOST));
+    let down_after = fields.or("down-after", default.down_after, positive);
+    let failover_timeout = fields.or("failover-timeout", default.failover_timeout, positive);
+    let lag = fields.or("lag", default.lag, span);
+    let min_replicas = fields.or("min-replicas-to-write", default.min_replicas, |sink, node| {
+        integer(sink, node, "replicas are counted", 0, MOST)
+    });
+    let max_lag = fields.or("min-replicas-max-lag", default.max_lag, whole_seconds);
+    let quorum_site = fields.get("quorum").map_or(fields.site, |entry| entry.node.site);
+    if let (Some(quorum), Some(sentinels)) = (quorum, sentinels)
+        && quorum > sentinels
+    {
+        fields.sink.error(quorum_site, "a quorum of more Sentinels than there are never comes about");
+        return None;
+    }
+    Some(SentinelServers {
+        replicas: replicas?,
+        sentinels: sentinels?,
+        quorum: quorum?,
+        down_after: down_after?,
+        failover_timeout: failover_timeout?,
+        lag: lag?,
+        min_replicas: min_replicas?,
+        max_lag: max_lag?,
+    })
+}
+
+/// Redis is set in whole seconds here.
+fn whole_seconds(sink: &Sink, node: &super::tree::Node) -> Option<host::Duration> {
+    let duration = positive(sink, node)?;
+    if duration.subsec_nanos() != 0 {
+        sink.error(node.site, "Redis takes this in whole seconds");
+        return None;
+    }
+    Some(duration)
 }

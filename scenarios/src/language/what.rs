@@ -6,7 +6,7 @@
 //! | a caller | `cancel = NODES`: its acquire is abandoned |
 //! | part of a process | `stall = { node, part }` or `stall = "A/renewal"`, `throttle = { node, run, stop }` |
 //! | clocks | `step-clock = { node, by }`, `clock-rate = { node, ppm }` |
-//! | inside a service | `disk`, `evict`: see [`inside`](super::inside) |
+//! | inside a service | `disk`, `evict`, `promote`: see [`inside`](super::inside) |
 //! | links | `cut`, `slow`, `reset`, `half-open`: see [`link`](super::link) |
 //! | one message | `drop`, `delay`: see [`message`](super::message) |
 //!
@@ -17,7 +17,7 @@ use host::{Clock, Part};
 use models::lock::Lock;
 
 use super::error::Sink;
-use super::inside::{disk, evict};
+use super::inside::{disk, evict, promote};
 use super::link::{cut, half_open, reset, slow};
 use super::message::{delay, drop};
 use super::nodes::{Kind as NodeKind, Roles};
@@ -35,7 +35,7 @@ pub(super) struct Kind {
 }
 
 /// All of them, in the order of documentation.
-pub(super) const WHATS: [Kind; 19] = [
+pub(super) const WHATS: [Kind; 20] = [
     Kind { name: "pause", length: Length::Positive },
     Kind { name: "machine-sleep", length: Length::Positive },
     Kind { name: "vm-stop", length: Length::Positive },
@@ -49,6 +49,7 @@ pub(super) const WHATS: [Kind; 19] = [
     Kind { name: "clock-rate", length: Length::Positive },
     Kind { name: "disk", length: Length::Positive },
     Kind { name: "evict", length: Length::None },
+    Kind { name: "promote", length: Length::None },
     Kind { name: "cut", length: Length::Positive },
     Kind { name: "slow", length: Length::Positive },
     Kind { name: "reset", length: Length::None },
@@ -75,6 +76,7 @@ pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles:
         "clock-rate" => table(sink, node, "a clock rate", |fields| clock_rate(fields, world, roles)),
         "disk" => table(sink, node, "a disk", |fields| disk(fields, world, roles)),
         "evict" => table(sink, node, "an eviction", |fields| evict(fields, world, roles)),
+        "promote" => promote(sink, node, world, roles),
         "cut" => table(sink, node, "a cut", |fields| cut(fields, world, roles)),
         "slow" => table(sink, node, "a slow link", |fields| slow(fields, world, roles)),
         "reset" => table(sink, node, "a reset", |fields| reset(fields, world, roles)),

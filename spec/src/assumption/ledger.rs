@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use host::SimTime;
 
-use super::{Assumption, pause, rate, servers};
+use super::{Assumption, failover, pause, rate, servers};
 use crate::history::Note;
 use crate::judge::Case;
 
@@ -27,9 +27,10 @@ fn first_breach(case: &Case<'_>, assumption: Assumption) -> Option<SimTime> {
         Assumption::RateWithinDrift => rate::first_beyond_drift(case),
         Assumption::NoStep => servers::first_step(case),
         Assumption::DelayedRestart => servers::first_hasty_restart(case),
-        // No history shows them yet. The services that keep their state on disk will have to note what
-        // a loss of power took from them, and the replicated ones what a failover did.
-        Assumption::SyncedDisk | Assumption::NoLossyFailover => None,
+        // No history shows it yet. The services that keep their state on disk will have to note what a loss of power
+        // took from them.
+        Assumption::SyncedDisk => None,
+        Assumption::NoLossyFailover => failover::first_loss(case),
         Assumption::ResourceChecksTokens => {
             // True of the whole run, but no matter if nobody came to the resource.
             (!case.rules.resource_checks_tokens && resource_was_reached(case)).then_some(SimTime::ZERO)

@@ -4,6 +4,7 @@
 //! Processes are only ever told by their ids.
 
 pub mod redis;
+pub mod sentinel;
 
 use std::io;
 use std::path::{Path, PathBuf};

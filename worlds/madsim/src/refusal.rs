@@ -1,6 +1,6 @@
 //! What madsim cannot express, in words.
 //!
-//! It has one clock for all nodes, and no sleep shorter than 1 ms. It ends a process by a kill only. Whatever
+//! It has one clock for all nodes, and no sleep shorter than 1 ms. Its services answer, and open no connections. It ends a process by a kill only. Whatever
 //! this world does not know is refused by its name, so that a new kind of fault is never played as nothing.
 
 use std::fmt;
@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use host::{Duration, Ppm, Span};
 use models::Nudge;
+use models::lock::Service;
 use scenarios::{Cell, Contender, Player};
 use sim::{Fault, Lasts, NodeSpec, What, When};
 
@@ -33,6 +34,9 @@ impl fmt::Debug for Refusal {
 /// none: it can.
 #[must_use]
 pub fn refusals(cell: &Cell, seeds: Range<u64>) -> Vec<Refusal> {
+    if let Service::Sentinel(_) = cell.service {
+        return vec![Refusal("servers that are clients of each other: no service opens a connection here".to_owned())];
+    }
     let contender = Contender::built_in(&cell.lock);
     let player = Player::new(cell, &contender);
     let of_seed = |seed| {

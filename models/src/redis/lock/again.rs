@@ -1,12 +1,12 @@
 //! The ways to enter a lock again that is held.
 
-use super::SingleRedis;
+use super::{SingleRedis, Way};
 use crate::link::LinkError;
 use crate::lock;
 use crate::recipe::Again;
 use crate::redis::{Command, Key, Lives, RedisHost, Reply, Script, Value};
 
-impl<H: RedisHost> SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
     /// Enters again, as the client's switch says.
     pub(super) async fn enter(&self, host: &H, key: Key, value: &Value) -> Again {
         let asked_at = self.now(host);

@@ -1,12 +1,12 @@
 //! The ways to extend the lease.
 
-use super::{SingleRedis, Ttl};
+use super::{SingleRedis, Ttl, Way};
 use crate::link::LinkError;
 use crate::lock::{Extend, ZeroLength, points};
 use crate::recipe::Renewal;
 use crate::redis::{Command, Key, RedisHost, Reply, Script, Value};
 
-impl<H: RedisHost> SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
     /// Extends the lease, as the client's switch says.
     pub(super) async fn extend(&self, host: &H, key: Key, value: &Value, ttl: Ttl) -> Renewal {
         let (switches, px) = (&self.0.switches, ttl.px);

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use host::Part;
 use spec::LockName;
 
-use super::SingleRedis;
+use super::{SingleRedis, Way};
 use crate::lock::LateGrant;
 use crate::recipe::{Acquired, Lease, Recipe, Renewal};
 use crate::redis::{RedisHost, Value};
 
-impl<H: RedisHost> SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
     /// Asks in a task of the library's own, which lives on when the caller is interrupted.
     pub(super) async fn ask_in_background(&self, host: &H, lock: LockName) -> Acquired<Value> {
         let caller = Rc::new(());

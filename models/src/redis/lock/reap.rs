@@ -4,13 +4,13 @@
 //! job is among those that run, and deletes the others. That a job runs is a key of its own here, which the
 //! worker keeps alive: `unless` names it.
 
-use super::SingleRedis;
+use super::{SingleRedis, Way};
 use crate::link::LinkError;
 use crate::recipe::Reaped;
 use crate::redis::{Command, Key, RedisHost, Reply, Script};
 use crate::script::{Compare, Reaping};
 
-impl<H: RedisHost> SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
     /// Looks at the key, looks whether its owner is known to run, and deletes the key.
     pub(super) async fn take_away(&self, host: &H, key: Key, how: Reaping) -> Result<Reaped, LinkError> {
         let link = &self.0.link;

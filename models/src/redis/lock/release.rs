@@ -1,11 +1,11 @@
 //! The ways to give the key back.
 
-use super::SingleRedis;
+use super::{SingleRedis, Way};
 use crate::link::LinkError;
 use crate::lock::{ReleaseBy, points};
 use crate::redis::{Command, Key, RedisHost, Reply, Script, Value};
 
-impl<H: RedisHost> SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
     /// Gives the key back. Whether the server said that it did.
     pub(super) async fn give_back(&self, host: &H, key: Key, value: &Value) -> Result<bool, LinkError> {
         let deleted = match self.0.switches.release {

@@ -2,7 +2,7 @@
 
 use spec::Token;
 
-use super::SingleRedis;
+use super::{SingleRedis, Way};
 use crate::link::LinkError;
 use crate::lock::{OnDenied, Take, TokenSource, points};
 use crate::redis::{Command, ExpireIf, Key, Length, RedisHost, Reply, Script, Value};
@@ -29,7 +29,7 @@ impl From<LinkError> for NotTaken {
 /// The key that counts the grants of all locks: from grant to grant of any of them, tokens rise.
 pub const COUNTER: Key = Key::fixed("token");
 
-impl<H: RedisHost> SingleRedis<H> {
+impl<H: RedisHost, W: Way<H>> SingleRedis<H, W> {
     /// Asks for the key, once. Gives the token, if the lock has one.
     pub(super) async fn take(&self, host: &H, key: Key, value: &Value) -> Result<Option<Token>, NotTaken> {
         let switches = &self.0.switches;

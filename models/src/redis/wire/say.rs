@@ -61,8 +61,27 @@ impl Command {
             Self::Watch { key } => vec!["WATCH".into(), of(key)],
             Self::Unwatch => vec!["UNWATCH".into()],
             Self::Malformed(Malformed { args, .. }) => args.clone(),
+            Self::Ping => vec!["PING".into()],
+            Self::Info => vec!["INFO".into()],
+            Self::Role => vec!["ROLE".into()],
+            Self::Wait { replicas, timeout } => vec!["WAIT".into(), (*replicas).into(), (*timeout).into()],
+            Self::ReplicaOf { primary: None } => vec!["REPLICAOF".into(), "NO".into(), "ONE".into()],
+            // Who stands at that address is the world's to know.
+            Self::ReplicaOf { primary: Some(primary) } => vec!["REPLICAOF".into(), node(*primary), "6379".into()],
+            Self::ConfigRewrite => vec!["CONFIG".into(), "REWRITE".into()],
+            Self::ClientKill => ["CLIENT", "KILL", "TYPE", "normal"].map(Value::from).to_vec(),
+            Self::Psync { offset, .. } => vec!["PSYNC".into(), "?".into(), number(*offset)],
+            Self::ReplconfAck { offset } => vec!["REPLCONF".into(), "ACK".into(), number(*offset)],
         }
     }
+}
+
+fn node(node: host::NodeId) -> Value {
+    format!("{node:?}").as_str().into()
+}
+
+fn number(number: u64) -> Value {
+    number.to_string().as_str().into()
 }
 
 impl Script {

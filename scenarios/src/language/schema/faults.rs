@@ -64,6 +64,7 @@ fn what(name: &str) -> Json {
             ],
         ),
         "evict" => object("A lock server forgets a key.", vec![("key", string("Which.")), whose()]),
+        "promote" => nodes("An operator makes a replica the primary."),
         "cut" => {
             let held = words("What becomes of what meets it.", ["dropped", "linger"]);
             object("Nothing passes.", [link(), vec![("held", held)]].concat())

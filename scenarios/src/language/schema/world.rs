@@ -42,7 +42,7 @@ pub(super) fn name(what: &str) -> Json {
 
 pub(super) fn nodes() -> Json {
     any_of(
-        "Nodes: A, worker-1, redis-1, resource; groups clients, servers; roles holder, any.",
+        "Nodes: A, worker-1, redis-1, resource; groups clients, servers, replicas, sentinels; roles holder, primary, any.",
         [string(""), list("", string(""))],
     )
 }
@@ -110,6 +110,7 @@ fn of_switch(switch: &Switch) -> Json {
         Takes::Duration { default, .. } => {
             described(&format!("{}. Default: {default}.", switch.about), reference("duration"))
         }
+        Takes::Span { default, .. } => described(&format!("{}. Default: {default}.", switch.about), reference("span")),
     }
 }
 

@@ -43,7 +43,7 @@ fn nodes_that_are_not_there_are_refused() {
     refuse(&faulty("pause = [\"A\", «\"clients\"»]"), "`A` is named twice");
     refuse(&faulty("pause = [«1»]"), "a node is named by a string, not an integer");
     refuse(&faulty("pause = «1»"), "nodes are a name or a list of names, not an integer");
-    for role in ["primary", "leader", "follower", "replicas", "sentinels"] {
+    for role in ["leader", "follower"] {
         refuse(&faulty(&format!("pause = «{role:?}»")), &format!("`{role}` is not supported yet"));
     }
 }
@@ -131,7 +131,7 @@ fn a_fault_is_exactly_one_thing() {
 
 #[test]
 fn a_fault_of_what_does_not_exist_yet_is_refused() {
-    for what in ["end-session", "clone", "promote", "recycle-backend", "lag"] {
+    for what in ["end-session", "clone", "recycle-backend", "lag"] {
         refuse(&faulty(&format!("«{what}» = \"A\"")), &format!("`{what}` is not supported yet"));
     }
     for what in ["change-leader", "restore"] {

@@ -27,7 +27,7 @@ fn every_switch_takes_its_words_and_the_first_is_what_holds_without() {
         for switch in lock.switches {
             let words = match switch.takes {
                 Takes::Words(words) => words,
-                Takes::Duration { .. } => {
+                Takes::Duration { .. } | Takes::Span { .. } => {
                     accept(&set(lock, switch, Some("4s")));
                     continue;
                 }
@@ -52,8 +52,29 @@ fn every_switch_takes_its_words_and_the_first_is_what_holds_without() {
 fn every_switch_of_a_server_takes_its_words() {
     for lock in LOCKS {
         for switch in lock.service {
-            // The numbers and times have tests of their own.
-            let Takes::Words(words) = switch.takes else { continue };
+            let words = match switch.takes {
+                Takes::Words(words) => words,
+                Takes::Duration { default, .. } | Takes::Span { default, .. } => {
+                    let set = |value: &str| {
+                        let setting = format!("service.{}.{} = {value:?}", lock.service_name, switch.path);
+                        cell(&top(&format!("lock = {:?}\n{setting}", lock.name))).service
+                    };
+                    let by_default = Service::by_default(Some(lock.service_name));
+                    assert_eq!(set(default), by_default, "{}", switch.path);
+                    assert_ne!(set("7s"), by_default, "{}", switch.path);
+                    continue;
+                }
+                Takes::Number { default, .. } => {
+                    let set = |value: &str| {
+                        let setting = format!("service.{}.{} = {value}", lock.service_name, switch.path);
+                        cell(&top(&format!("lock = {:?}\n{setting}", lock.name))).service
+                    };
+                    let by_default = Service::by_default(Some(lock.service_name));
+                    assert_eq!(set(default), by_default, "{}", switch.path);
+                    assert_ne!(set(if default == "3" { "5" } else { "3" }), by_default, "{}", switch.path);
+                    continue;
+                }
+            };
             for word in words {
                 let setting = format!("service.{}.{} = \"{}\"", lock.service_name, switch.path, word.name);
                 let service = cell(&top(&format!("lock = \"{}\"\n{setting}", lock.name))).service;

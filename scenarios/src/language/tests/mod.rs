@@ -18,6 +18,7 @@ mod overrides;
 mod rendering;
 mod resource;
 mod schema;
+mod sentinel;
 mod suggestions;
 mod top;
 mod values;

@@ -80,7 +80,7 @@ fn a_profile_gives_other_defaults_and_faults_of_its_own() {
 
 #[test]
 fn what_nothing_can_use_yet_is_refused_and_not_ignored() {
-    for lock in ["redis-sentinel", "zookeeper", "etcd", "postgres"] {
+    for lock in ["zookeeper", "etcd", "postgres"] {
         refuse(&top(&format!("lock = «{lock:?}»")), &format!("`{lock}` is not supported yet"));
         refuse(&top(&format!("[lock.«{lock}»]")), &format!("`{lock}` is not supported yet"));
     }

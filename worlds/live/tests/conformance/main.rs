@@ -7,6 +7,8 @@
 //! | `sequence` | what such a sequence is made of |
 //! | `belief` | what the server may have been, given when it was asked and what it answered |
 //! | `processes` | what needs signals: a server that stands still, one that is killed |
+//! | `replicas` | a primary and a replica |
+//! | `sentinels` | three Sentinels that watch them: what takes how long |
 //!
 //! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
 //! run without a single command. `UPDATE_GOLDEN=1` writes the transcripts down.
@@ -18,6 +20,8 @@ mod format;
 mod model;
 mod processes;
 mod random;
+mod replicas;
+mod sentinels;
 mod sequence;
 mod transcripts;
 
@@ -37,7 +41,9 @@ fn main() -> ExitCode {
     for name in transcripts::names() {
         add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
     }
-    for (name, play) in random::TRIALS.into_iter().chain(processes::TRIALS) {
+    for (name, play) in
+        random::TRIALS.into_iter().chain(processes::TRIALS).chain(replicas::TRIALS).chain(sentinels::TRIALS)
+    {
         add(name, Box::new(play));
     }
     let conclusion = run(&Arguments::from_args(), trials);
@@ -47,7 +53,10 @@ fn main() -> ExitCode {
 }
 
 /// A trial, by its name.
-type Named = (&'static str, fn() -> Result<(), Failed>);
+type Named = (&'static str, fn() -> Outcome);
+
+/// How a trial ends.
+type Outcome = Result<(), Failed>;
 
 /// What all trials counted together.
 struct Counts {

@@ -27,7 +27,7 @@ fn a_lease_runs_out_while_its_server_stands_still() -> Result<(), Failed> {
     is(&a.ask(&["PTTL", "L"])?, ":5000\r\n")
 }
 
-fn is(reply: &[u8], expected: &str) -> Result<(), Failed> {
+pub(crate) fn is(reply: &[u8], expected: &str) -> Result<(), Failed> {
     count(&COUNTS.replies, 1);
     if reply == expected.as_bytes() {
         return Ok(());
