@@ -10,7 +10,8 @@ use models::guard::Guard;
 use models::lock::redlock::{Library, MajorityToken};
 use models::lock::switch::Choice;
 use models::lock::{
-    LOCKS, Lock, MOST_NODES, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take, TokenSource, WaitFor,
+    LOCKS, Lock, MOST_NODES, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take, TokenSource,
+    WaitFor,
 };
 
 use super::error::Sink;
