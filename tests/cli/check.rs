@@ -16,7 +16,7 @@ fn check_plays_what_is_meant_and_prints_a_line_for_each() {
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert_eq!(
         out(&output),
-        "✓ gc-pause  as expected   2 cells, 6 runs\n\n1 scenario, 2 cells, 6 runs: 1 as expected\n"
+        "✓ gc-pause  as expected   6 cells, 18 runs\n\n1 scenario, 6 cells, 18 runs: 1 as expected\n"
     );
     let debate = out(&desk.fencepost(&["check", "debate", "--seeds", "1"]));
     assert!(debate.lines().any(|line| line.contains("gc-pause")), "a topic is meant too: {debate}");
@@ -115,7 +115,7 @@ fn options_of_one_axis_add_up_and_axes_narrow_down() {
 fn traces_are_of_the_last_time_that_a_cell_was_played() {
     let desk = Desk::new();
     let play = |seeds: &str, more: &[&str]| {
-        let output = desk.fencepost(&[&["scenario", "gc-pause", "--seeds", seeds], more].concat());
+        let output = desk.fencepost(&[&["scenario", "gc-pause", "--lock", "redis", "--seeds", seeds], more].concat());
         assert!(matches!(code(&output), 0 | 1), "{}", err(&output));
         let folder = fs::read_dir(desk.path("out/gc-pause")).map(|entries| {
             entries.map(|entry| entry.expect("it can be read").file_name().into_string().expect("it is text")).collect()

@@ -10,8 +10,8 @@ use models::guard::Guard;
 use models::lock::redlock::{Library, MajorityToken};
 use models::lock::switch::Choice;
 use models::lock::{
-    LOCKS, Lock, MOST_NODES, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take, TokenSource,
-    WaitFor,
+    LOCKS, Lock, MOST_NODES, MOST_SENTINELS, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take,
+    TokenSource, WaitFor,
 };
 
 use super::error::Sink;
@@ -126,7 +126,7 @@ fn sentinel(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Du
     let wait = fields.maybe("wait", |sink, node| {
         table(sink, node, "`wait`", |fields| {
             let replicas =
-                fields.need("replicas", |sink, node| integer(sink, node, "replicas are counted", 1, u16::MAX));
+                fields.need("replicas", |sink, node| integer(sink, node, "replicas are counted", 1, MOST_SENTINELS));
             let timeout = fields.or("timeout", Duration::from_secs(1), positive);
             Some(WaitFor { replicas: replicas?, timeout: timeout? })
         })

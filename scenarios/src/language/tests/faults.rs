@@ -63,7 +63,7 @@ fn only_a_client_that_acquires_can_be_cancelled() {
 
 #[test]
 fn a_node_that_could_not_be_read_is_one_mistake_and_not_two() {
-    let lock = "unknown word `redlok`: the lock is one of `redis`, `redisson`, `redlock`, `none`";
+    let lock = "unknown word `redlok`: the lock is one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `none`";
     let text = top("lock = «\"redlok\"»");
     refuse(&format!("{text}[fault.f]\nkill = [\"redis-1\", \"redlok-3\"]\n"), lock);
     refuse(&format!("{text}[fault.f]\nkill = \"servers\"\n"), lock);
@@ -122,8 +122,8 @@ fn a_fault_is_exactly_one_thing() {
     refuse(
         &file("[fault.«f»]\nat = \"1s\"\n"),
         "nothing goes wrong in the fault `f`, expected one of `pause`, `machine-sleep`, `vm-stop`, `kill`, \
-         `shutdown`, `power-off`, `cancel`, `stall`, `throttle`, `step-clock`, `clock-rate`, `disk`, `evict`, `cut`, `slow`, \
-         `reset`, `half-open`, `drop`, `delay`",
+         `shutdown`, `power-off`, `cancel`, `stall`, `throttle`, `step-clock`, `clock-rate`, `disk`, `evict`, `promote`, \
+         `cut`, `slow`, `reset`, `half-open`, `drop`, `delay`",
     );
     refuse(&file("[fault]\nf = «\"pause\"»\n"), "a fault is a table, not a string");
     refuse(&file("[fault.«\"a.b\"»]\npause = \"A\"\n"), "`a.b` is no name for a fault: letters, digits, `-` and `_`");

@@ -12,6 +12,8 @@ fn set(lock: &LockFacts, switch: &Switch, value: Option<&str>) -> String {
     // What is said of a renewal is said of one that there is.
     let base = if path.starts_with("renew.") && path != "renew.every" {
         format!("lock.{name}.renew.every = \"3s\"")
+    } else if path == "wait.timeout" {
+        format!("lock.{name}.wait.replicas = 1")
     } else if value.is_none() {
         format!("lock = \"{name}\"")
     } else {
@@ -85,7 +87,11 @@ fn every_switch_of_a_server_takes_its_words() {
     assert_eq!(cell(&top("lock = \"redis\"")).service, Service::default());
     let monotonic = cell(&top("lock = \"redis\"\nservice.redis.ttl-clock = \"monotonic\"")).service;
     assert_eq!(monotonic.redis().ttl_clock, TtlClock::Monotonic);
-    suggest(&top("lock = \"redis\"\nservice.«redys» = {}"), "unknown word `redys`: the service is `redis`", "redis");
+    suggest(
+        &top("lock = \"redis\"\nservice.«redys» = {}"),
+        "unknown word `redys`: the service is `redis` or `redis-sentinel`",
+        "redis",
+    );
     refuse(&top("lock = \"redis\"\nservice.«etcd» = {}"), "`etcd` is not supported yet");
 }
 

@@ -25,7 +25,7 @@ fn its_lock_is_that_of_one_server_and_more() {
     };
     assert_eq!((redis.release, finds), (models::lock::ReleaseBy::Unchecked, FindsPrimary::Told));
     assert_eq!(wait, Some(WaitFor { replicas: 2, timeout: host::Duration::from_secs(1) }));
-    refuse(&top("lock.redis-sentinel.wait = { replicas = «0» }"), "0 lies outside 1 to 65535");
+    refuse(&top("lock.redis-sentinel.wait = { replicas = «0» }"), "0 lies outside 1 to 15");
     refuse(&top("lock.redis-sentinel.wait = «{}»"), "missing `replicas`");
 }
 
