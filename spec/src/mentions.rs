@@ -107,7 +107,7 @@ impl Mentions {
                     mentions.acting.push(Mention { entry, claim: attempt.and_then(claim_of) });
                 }
                 Note::Promoted { .. } | Note::Demoted { .. } | Note::Replicated { .. } => {
-                    mentions.replicating.push(entry)
+                    mentions.replicating.push(entry);
                 }
                 Note::Renewing { .. } | Note::Released { .. } | Note::ReleaseRefused { .. } | Note::Passed { .. } => {}
             }

@@ -168,7 +168,7 @@ impl Replication {
         let now = unixtime(cx);
         self.feeds.looks += 1;
         // A replica has pings of its primary's to pass on.
-        if !self.is_replica() && self.feeds.looks % PING_EVERY == 0 && !self.feeds.by_connection.is_empty() {
+        if !self.is_replica() && self.feeds.looks.is_multiple_of(PING_EVERY) && !self.feeds.by_connection.is_empty() {
             self.stream_next(cx, What::Ping);
         }
         let is_lost = |fed: &Fed| fed.state == State::Online && now - fed.acked_at > TIMEOUT_SECONDS;
