@@ -26,7 +26,11 @@ check-scenarios *ARGS:
 second-world *ARGS:
     RUSTFLAGS="--cfg madsim" cargo test -p fencepost-madsim -- {{ARGS}}
 
-# The models held against real servers, which are installed if they are missing
+# A scenario on real servers: just live gc-pause --set ttl=2s --set fault.gc.for=4s
+live *ARGS:
+    cargo run -p fencepost-live -- {{ARGS}}
+
+# The models held against real servers, and gc-pause on them; the servers are installed if they are missing
 conformance:
     .ci/conformance
 

@@ -12,12 +12,15 @@
 //! A slew is a rate error that lasts for a while: it moves all three. At the end of their range, centuries
 //! away, clocks stand.
 
+use serde::{Deserialize, Serialize};
+
 use crate::program::Host;
 use crate::ratio::Ppm;
 use crate::time::{Deadline, MonoTime, SimTime, WallTime};
 
 /// One of a machine's clocks, as a program chooses it to count on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Clock {
     /// `CLOCK_MONOTONIC`.
     #[default]
@@ -80,7 +83,8 @@ impl Clock {
 }
 
 /// Which of a machine's clocks run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ticking {
     /// All of them.
     All,
@@ -91,7 +95,7 @@ pub enum Ticking {
 }
 
 /// A straight piece of a node's clocks: from `since` to the next segment they run at one rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Segment {
     /// When it begins, in true time.
     pub since: SimTime,

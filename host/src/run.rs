@@ -19,7 +19,8 @@ pub struct Noted<N> {
 }
 
 /// What a node's process was doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Activity {
     /// It runs.
     Running,
@@ -54,7 +55,8 @@ impl Activity {
 }
 
 /// How a run came to its end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// All clients finished, and nothing was left that could change a verdict.
     Quiet,

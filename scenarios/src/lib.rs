@@ -16,6 +16,7 @@
 //! | [`mod@play`] | a scenario over its cells |
 //! | [`sweep`](mod@sweep) | a cell over many seeds, in parallel |
 //! | [`mod@tally`] | what a cell's runs add up to, held against what it expects |
+//! | [`selection`] | which cells somebody means |
 //! | [`report`] | what the reports are written from |
 //! | `rules` | what runs are judged by |
 //! | `fencing` | what the guarded resource protects by itself |
@@ -36,6 +37,7 @@ pub mod profile;
 pub mod report;
 mod rules;
 pub mod run;
+pub mod selection;
 pub mod sweep;
 pub mod tally;
 mod world;
@@ -45,5 +47,6 @@ pub use contender::{Bench, Contender, LabHost};
 pub use kernel::{Kernel, LocksHost};
 pub use play::{Played, most_cells, play};
 pub use run::{Player, Run};
+pub use selection::{Unselected, selected};
 pub use sweep::{Progress, sweep, tally};
 pub use tally::{Standing, Tally};

@@ -352,7 +352,7 @@ impl Note {
 pub type Entry = host::Noted<Note>;
 
 /// What the kernel knows of one node.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NodeHistory {
     /// Its name in the scenario.
     pub name: Name,

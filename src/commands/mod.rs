@@ -6,7 +6,6 @@ pub(crate) mod list;
 pub(crate) mod replay;
 pub(crate) mod scenario;
 pub(crate) mod schema;
-mod selection;
 pub(crate) mod show;
 mod telling;
 mod traces;
@@ -19,10 +18,10 @@ use std::path::{Path, PathBuf};
 use fencepost::exit::Exit;
 use rayon::ThreadPool;
 use reports::{Standing, SweepReport, TraceError};
-use scenarios::Scenario;
 use scenarios::catalogue::{self, UnknownScenario};
-use scenarios::language::{LoadErrors, Override, instead, load};
+use scenarios::language::{LoadErrors, Override, load};
 use scenarios::report::{reproduce, telling_seeds};
+use scenarios::{Scenario, Unselected};
 
 use crate::output::points;
 
@@ -51,6 +50,15 @@ pub(crate) enum Failure {
     Threads { threads: u16, error: rayon::ThreadPoolBuildError },
     #[error("{0}")]
     Diverged(String),
+}
+
+impl From<Unselected> for Failure {
+    fn from(why: Unselected) -> Self {
+        match why {
+            Unselected::NotThere(what) => Self::NotThere(what),
+            Unselected::Nothing(_) => Self::NothingSelected(why.to_string()),
+        }
+    }
 }
 
 impl Failure {
@@ -101,11 +109,6 @@ fn not_a_path(failure: Failure, name: &str) -> Failure {
 
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })
-}
-
-/// Somebody asked for what `owner` does not have: says what it has instead.
-pub(crate) fn not_there(message: String, name: &str, owner: &str, known: &[&str]) -> Failure {
-    Failure::NotThere(message + &instead(name, owner, known))
 }
 
 /// What is not as expected, or was not tried or decided, cell by cell, each with the command that shows it.

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use fencepost::exit::Exit;
 use reports::{CellReport, SweepReport};
 use scenarios::report;
-use scenarios::{Cell, Contender, Played, Player, Progress, Run, Scenario, Tally, most_cells};
+use scenarios::{Cell, Contender, Played, Player, Progress, Run, Scenario, Tally, most_cells, selected};
 use spec::Property;
 
-use super::selection::selected;
 use super::telling::place;
 use super::traces::Traces;
 use super::{Failure, differences, exit_of, load_scenario, pool};
@@ -20,7 +19,7 @@ use crate::{interrupt, progress};
 pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
     let scenario = load_scenario(&args.scenario, &args.run.overrides())?;
     let seeds = args.run.seeds.clone().unwrap_or(0..scenario.seeds);
-    let cells = selected(&scenario, args)?;
+    let cells = selected(&scenario, &args.locks, &args.cells)?;
     let played = play(&scenario, &cells, &seeds, args.run.threads)?;
     let mut show = Show { args, scenario: &scenario, seeds: &seeds, traces: Traces::of(&args.out, &scenario.name) };
     let mut reports = Vec::new();

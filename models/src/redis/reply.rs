@@ -176,6 +176,34 @@ impl fmt::Display for Reply {
     }
 }
 
+impl RedisError {
+    /// The error of which a server has sent that text. `None`: the model knows no such. (In a script, the text goes on.)
+    #[must_use]
+    pub fn said(text: &str) -> Option<Self> {
+        let all = [
+            Self::InvalidExpire { command: "set" },
+            Self::InvalidExpire { command: "expire" },
+            Self::InvalidExpire { command: "pexpire" },
+            Self::NotAnInteger,
+            Self::FieldNotAnInteger,
+            Self::Overflow,
+            Self::WrongType,
+            Self::Refused(Refusal::Short(Shortage::Disk)),
+            Self::Refused(Refusal::Short(Shortage::Memory)),
+            Self::Refused(Refusal::NoReplicas),
+            Self::Refused(Refusal::ReadOnly),
+            Self::AbortedFor(Refusal::Short(Shortage::Disk)),
+            Self::AbortedFor(Refusal::Short(Shortage::Memory)),
+            Self::Aborted,
+            Self::NestedMulti,
+            Self::WatchInMulti,
+            Self::WithoutMulti { command: "EXEC" },
+            Self::WithoutMulti { command: "DISCARD" },
+        ];
+        all.into_iter().find(|error| text.starts_with(&error.to_string()))
+    }
+}
+
 impl fmt::Display for RedisError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,16 +1,49 @@
 //! The third world: real lock servers.
 //!
 //! Nothing here simulates. What the simulator's models say is held against what real servers do: same requests, same
-//! replies, byte for byte (`tests/conformance`). Its members are built and run when they are asked for, since they
-//! need servers installed: `just conformance`.
+//! replies, byte for byte (`tests/conformance`); and the catalogue's cells are played on real servers by real processes,
+//! with the same recipes, scripts and judge, in real time ([`play`]). Its members are built and run when they are asked
+//! for, since they need servers installed.
 //!
 //! | file | what |
 //! |---|---|
 //! | [`servers`] | starting real servers in folders of their own, stopping them, leaving nothing behind |
 //! | [`servers::redis`] | redis-server |
-//! | [`clock`] | a wall clock that stands still for a server, until it is set |
+//! | [`mod@clock`] | a wall clock that stands still for a server, until it is set |
 //! | [`resp`] | a connection to Redis that keeps replies as they came |
+//! | [`run`] | one run: servers, processes, faults, the guarded resource |
+//! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio and the `redis` crate |
+//! | `line` | what the two say to each other |
+//! | `witness`, `ledger` | what a server tells of itself; who owned which key when |
+//! | [`record`] | a history as JSON Lines |
+//! | [`refusals`] | the table of faults: how each is played, or why not |
+//! | `now` | what the machine's clocks read |
+//!
+//! # What differs from the simulator
+//!
+//! | here | in the simulator |
+//! |---|---|
+//! | real time: no two runs are equal | a run is a function of scenario and seed |
+//! | the network is the loopback, whatever the file says of latencies | as the file says |
+//! | a wait ends up to two ms late, and later on a busy machine | to the ns |
+//! | a restarted process is up some 100 ms later | at once |
+//! | a restarted client draws anew | it draws on |
+//! | a key that has expired is found up to some 100 ms late | at once |
+//!
+//! The seed decides what is drawn: the owner values, the delays between tries, how long a fault lasts. It does not decide
+//! who comes first.
 
+pub mod client;
 pub mod clock;
+mod ledger;
+mod line;
+mod now;
+pub mod record;
+mod refusal;
 pub mod resp;
+pub mod run;
 pub mod servers;
+mod witness;
+
+pub use refusal::{Refusal, refusals};
+pub use run::{Played, Source, play};

@@ -6,17 +6,20 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use redis_protocol::resp2::decode::decode;
+use redis_protocol::resp2::types::OwnedFrame;
 
 /// Longer than any healthy server takes: who hears nothing for so long gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection.
 #[derive(Debug)]
-pub struct Connection {
-    stream: TcpStream,
+pub struct Connection<S = TcpStream> {
+    stream: S,
     /// What has come in, and was not asked for yet.
     read: Vec<u8>,
 }
@@ -32,7 +35,21 @@ impl Connection {
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self { stream, read: Vec::new() })
     }
+}
 
+impl Connection<UnixStream> {
+    /// Connects to a server by its socket.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn open_socket(path: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self { stream, read: Vec::new() })
+    }
+}
+
+impl<S: Read + Write> Connection<S> {
     /// Sends a command, and waits for its reply.
     ///
     /// # Errors
@@ -40,6 +57,23 @@ impl Connection {
     pub fn ask<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<Vec<u8>> {
         self.send(args)?;
         self.receive()
+    }
+
+    /// Sends a command that is answered with a list of strings.
+    ///
+    /// # Errors
+    /// If the connection breaks, or what comes is no such list.
+    pub fn ask_for_list<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<Vec<Vec<u8>>> {
+        let reply = self.ask(args)?;
+        let string = |frame| match frame {
+            OwnedFrame::BulkString(string) => Some(string),
+            _ => None,
+        };
+        let list = match decode(&reply) {
+            Ok(Some((OwnedFrame::Array(list), _))) => list.into_iter().map(string).collect(),
+            _ => None,
+        };
+        list.ok_or_else(|| io::Error::other(format!("no list: {}", String::from_utf8_lossy(&reply))))
     }
 
     /// Sends a command.

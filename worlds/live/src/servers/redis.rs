@@ -2,12 +2,13 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::Process;
+use super::{Guard, Process};
 use crate::clock::StoppedClock;
 use crate::resp::Connection;
 
@@ -27,6 +28,9 @@ pub struct RedisServer {
     port: u16,
     settings: Vec<(String, String)>,
     clock: Option<StoppedClock>,
+    guard: Option<Guard>,
+    /// It does not listen on its port until it is told to.
+    is_shut: bool,
     folder: TempDir,
 }
 
@@ -64,7 +68,7 @@ impl RedisServer {
         let folder = tempfile::Builder::new().prefix("fencepost-redis-").tempdir()?;
         let clock = stopped_at.map(|millis| StoppedClock::new(folder.path(), millis)).transpose()?;
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let mut server = Self { process: None, port: 0, settings, clock, folder };
+        let mut server = Self { process: None, port: 0, settings, clock, guard: None, is_shut: false, folder };
         let mut refused = None;
         for _ in 0..MOST_PORTS {
             server.port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
@@ -77,14 +81,59 @@ impl RedisServer {
         Err(refused.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
     }
 
+    /// The same under guard, and so that nobody reaches it but by its [socket](Self::socket) until it is
+    /// [opened](Self::open).
+    ///
+    /// # Errors
+    /// If it is not installed, or does not start.
+    pub fn start_shut(settings: &[(&str, &str)], guard: Guard) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("fencepost-redis-").tempdir()?;
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let (port, clock, guard) = (0, None, Some(guard));
+        let mut server = Self { process: None, port, settings, clock, guard, is_shut: true, folder };
+        server.start_again()?;
+        Ok(server)
+    }
+
+    /// Lets it listen: on a free port of this machine, and on the same one after it has been started again.
+    ///
+    /// # Errors
+    /// If it does not run, or somebody else has taken its port.
+    pub fn open(&mut self) -> io::Result<()> {
+        let mut connection = Connection::open_socket(&self.socket())?;
+        let mut said = Vec::new();
+        for _ in 0..if self.port == 0 { MOST_PORTS } else { 1 } {
+            let port = match self.port {
+                0 => TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port(),
+                same => same,
+            };
+            said = connection.ask(&["CONFIG", "SET", "port", &port.to_string()])?;
+            if said == b"+OK\r\n" {
+                self.port = port;
+                return Ok(());
+            }
+        }
+        Err(io::Error::other(format!("{PROGRAM} does not listen: {}", String::from_utf8_lossy(&said))))
+    }
+
+    /// The socket by which it can always be reached.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
     /// Starts it after it has ended, in the same folder and on the same port.
     ///
     /// # Errors
     /// If it does not start.
     pub fn start_again(&mut self) -> io::Result<()> {
-        let mut command = Command::new(PROGRAM);
-        command.args(["--bind", "127.0.0.1", "--loglevel", "notice", "--port", &self.port.to_string(), "--dir"]);
+        let mut command = self.guard.as_ref().map_or_else(|| Command::new(PROGRAM), |guard| guard.command(PROGRAM));
+        let port = if self.is_shut { 0 } else { self.port };
+        command.args(["--bind", "127.0.0.1", "--loglevel", "notice", "--port", &port.to_string(), "--dir"]);
         command.arg(self.folder.path());
+        if self.is_shut {
+            command.arg("--unixsocket").arg(self.socket());
+        }
         for (name, value) in &self.settings {
             command.arg(format!("--{name}")).arg(value);
         }
@@ -93,12 +142,12 @@ impl RedisServer {
         }
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let log = child.stdout.take();
-        let process = Process::new(child, self.folder.path());
+        let process = Process::new(child, Some(self.folder.path()));
         // What it says once it is ready, nobody reads; it goes on all the same.
         let mut said = String::new();
         for line in log.into_iter().flat_map(|log| BufReader::new(log).lines()) {
             let line = line?;
-            if line.contains("Ready to accept connections") {
+            if line.contains("eady to accept connections") {
                 self.process = Some(process);
                 return Ok(());
             }
@@ -150,7 +199,7 @@ impl RedisServer {
     /// # Errors
     /// If it does not run.
     pub fn pause(&self) -> io::Result<()> {
-        self.process()?.signal(Signal::STOP)
+        self.process()?.stop()
     }
 
     /// Lets it run on.

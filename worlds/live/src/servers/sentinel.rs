@@ -44,7 +44,7 @@ impl Sentinel {
         let mut command = Command::new(PROGRAM);
         command.arg(&file).arg("--sentinel").current_dir(folder.path());
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let process = Process::new(child, folder.path());
+        let process = Process::new(child, Some(folder.path()));
         let sentinel = Self { process, port, _folder: folder };
         // It says nothing when it is ready.
         for _ in 0..MOST_TRIES {

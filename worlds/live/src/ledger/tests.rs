@@ -1,0 +1,122 @@
+use super::*;
+
+const SERVER: NodeId = NodeId::new(0);
+const BEGAN: WallTime = WallTime::from_millis(1_700_000_000_000);
+
+fn ms(millis: u64) -> SimTime {
+    SimTime::from_nanos(millis * 1_000_000)
+}
+
+fn attempt(client: u16) -> AttemptId {
+    AttemptId::new(NodeId::new(client), std::num::NonZeroU32::MIN)
+}
+
+fn sent(client: u16, text: &str, at: u64, answered: Option<u64>) -> Sent {
+    let (server, port, attempt) = (SERVER, 100 + client, Some(attempt(client)));
+    let call =
+        Call { at: ms(at), call: 0, server, port, attempt, counts: text.contains("count"), text: text.to_owned() };
+    Sent { call, answered: answered.map(ms), served: answered.is_some() }
+}
+
+fn ran(client: u16, text: &str, at: u64) -> Heard {
+    let wall = WallTime::from_nanos(BEGAN.as_nanos() + i64::try_from(at).expect("it is small") * 1_000_000);
+    let port = (client > 0).then_some(100 + client);
+    Heard::Told(ms(at + 1_000), Told::Ran { wall, port, text: text.to_owned() })
+}
+
+fn changed(how: &str, at: u64) -> Heard {
+    Heard::Told(ms(at), Told::Changed { how: how.to_owned(), key: "orders".into() })
+}
+
+/// What the history is told, in ms: the owner's client (0: nobody), or `+` and whose lease it was.
+fn told(heard: &[Heard], sent: &[Sent]) -> Vec<(u64, String)> {
+    let account = owners(SERVER, BEGAN, heard, sent);
+    assert_eq!(account.doubts, Vec::<String>::new());
+    let of = |entry: Entry| {
+        let client = |attempt: Option<AttemptId>| attempt.map_or(0, |attempt| attempt.client().index());
+        let what = match entry.note {
+            Note::Owner { attempt, .. } => client(attempt).to_string(),
+            Note::Extended { attempt, .. } => format!("+{}", client(Some(attempt))),
+            other => panic!("a server says nothing of this: {other:?}"),
+        };
+        (entry.at.as_nanos() / 1_000_000, what)
+    };
+    account.entries.into_iter().map(of).collect()
+}
+
+fn line(at: u64, what: &str) -> (u64, String) {
+    (at, what.to_owned())
+}
+
+#[test]
+fn the_order_is_the_server_s_and_the_instant_lies_between_sending_and_answer() {
+    // The first one's answer comes late: its process stood still meanwhile.
+    let sent = [sent(1, "set", 10, Some(900)), sent(2, "set", 500, Some(502))];
+    let heard = [changed("set", 20), changed("expire", 20), ran(1, "set", 11), changed("expired", 400)];
+    let heard = [&heard[..], &[changed("set", 510), ran(2, "set", 700)]].concat();
+    assert_eq!(told(&heard, &sent), [line(11, "1"), line(400, "0"), line(502, "2")]);
+}
+
+#[test]
+fn an_expiry_is_heard_of_late_and_comes_before_what_it_made_room_for() {
+    // The server finds the key expired as it runs the second command, whose answer is there before anything is heard.
+    let sent = [sent(1, "set", 10, Some(12)), sent(2, "set", 500, Some(502))];
+    let heard =
+        [changed("set", 20), ran(1, "set", 11), changed("expired", 900), changed("set", 900), ran(2, "set", 501)];
+    assert_eq!(told(&heard, &sent), [line(11, "1"), line(501, "0"), line(501, "2")]);
+}
+
+#[test]
+fn what_a_script_does_is_its_sender_s() {
+    let sent = [sent(1, "count", 10, Some(20)), sent(2, "del-if", 30, Some(40))];
+    let heard = [
+        ran(1, "count", 12),
+        ran(0, "exists", 12),
+        changed("hincrby", 13),
+        ran(0, "hincrby", 13),
+        changed("expire", 14),
+        ran(0, "pexpire", 14),
+        ran(2, "del-if", 32),
+        changed("del", 33),
+        ran(0, "del", 33),
+    ];
+    assert_eq!(told(&heard, &sent), [line(13, "1"), line(14, "+1"), line(33, "0")]);
+}
+
+#[test]
+fn what_is_only_queued_or_refused_has_no_line() {
+    let mut queued = sent(1, "set", 10, Some(11));
+    queued.served = false;
+    let heard = [ran(1, "watch", 9), ran(1, "exec", 13), changed("set", 14), ran(1, "set", 14)];
+    let all = [sent(1, "watch", 8, Some(9)), queued, sent(1, "exec", 12, Some(13)), sent(1, "set", 13, Some(15))];
+    assert_eq!(told(&heard, &all), [line(14, "1")]);
+}
+
+#[test]
+fn an_answer_without_a_line_is_a_doubt_and_silence_is_none() {
+    let unanswered = sent(1, "set", 10, None);
+    assert_eq!(owners(SERVER, BEGAN, &[], &[unanswered]).doubts.len(), 0);
+    let answered = sent(1, "set", 10, Some(11));
+    assert_eq!(owners(SERVER, BEGAN, &[], std::slice::from_ref(&answered)).doubts.len(), 1);
+    let later = [answered, sent(1, "get", 12, Some(13))];
+    assert_eq!(owners(SERVER, BEGAN, &[ran(1, "get", 12)], &later).doubts.len(), 1);
+    let stranger = [changed("set", 5), ran(9, "set", 5)];
+    assert_eq!(owners(SERVER, BEGAN, &stranger, &[]).doubts.len(), 1);
+}
+
+#[test]
+fn a_command_that_nobody_answered_counts_if_the_server_tells_of_it() {
+    let heard = [changed("set", 12), ran(1, "set", 12)];
+    assert_eq!(told(&heard, &[sent(1, "set", 10, None)]), [line(12, "1")]);
+}
+
+#[test]
+fn a_server_that_is_back_names_whom_it_remembers() {
+    let sent = [sent(1, "set", 10, Some(12))];
+    let taken = [changed("set", 11), ran(1, "set", 11)];
+    let back = |keys: &[&str]| Heard::Back(ms(50), keys.iter().map(|key| (*key).into()).collect());
+    let with = [&taken[..], &[back(&["orders"]), changed("expired", 60)]].concat();
+    assert_eq!(told(&with, &sent), [line(11, "1"), line(50, "1"), line(60, "0")]);
+    let without = [&taken[..], &[back(&[]), changed("expired", 60)]].concat();
+    assert_eq!(told(&without, &sent), [line(11, "1")]);
+}

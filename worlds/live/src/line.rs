@@ -1,0 +1,124 @@
+//! The line between the coordinator and a client's process: JSON Lines, both ways, over one Unix socket, which is the
+//! client's standard input.
+//!
+//! A line is written in one piece before the program goes on, so that what was said is on its way whatever becomes of
+//! the process in the next instant.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+
+use host::{AttemptId, Cue, MonoTime, NodeId, SimTime};
+use models::resource::{Op, OpReply};
+use serde::{Deserialize, Serialize};
+use spec::Note;
+
+/// What the coordinator tells a client.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Order {
+    /// What it is to play. It answers that it is ready.
+    Prepare(Box<Part>),
+    /// The play begins.
+    Begin {
+        /// What the monotonic clock read as the run began.
+        zero: MonoTime,
+        /// How many attempts its earlier lives have opened.
+        attempts: u32,
+        /// The cues that have come already.
+        come: Vec<Cue>,
+    },
+    /// It may go on behind the point at which it waits.
+    Leave {
+        /// Which wait.
+        wait: u64,
+    },
+    /// A cue has come.
+    Cue(Cue),
+    /// Whoever waits and may be interrupted is.
+    Interrupt {
+        /// By which strike.
+        strike: usize,
+    },
+    /// The guarded resource's answer.
+    Answer {
+        /// To which operation.
+        call: u64,
+        /// What it says.
+        reply: OpReply,
+    },
+}
+
+/// What a client's process is to play.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Part {
+    /// The scenario's file, for messages.
+    pub(crate) file: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// What is laid over it.
+    pub(crate) set: Vec<String>,
+    /// Which of its cells.
+    pub(crate) cell: usize,
+    pub(crate) seed: u64,
+    /// Which of its nodes.
+    pub(crate) node: NodeId,
+    /// Which life of its process, from 0.
+    pub(crate) life: u32,
+    /// Where the lock servers listen.
+    pub(crate) ports: BTreeMap<NodeId, u16>,
+    /// The points at which it waits for leave.
+    pub(crate) awaited: Vec<String>,
+}
+
+/// What a client tells the coordinator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Report {
+    /// It has read its part.
+    Ready,
+    /// Into the history.
+    Note { at: SimTime, note: Note },
+    /// It is at a point for which somebody waits, and waits for leave.
+    Reached { at: SimTime, point: String, wait: u64 },
+    /// It is about to send a command to a lock server.
+    Calls(Call),
+    /// The reply is there. `served`: the server ran the command then, rather than queue or reject it.
+    Answered { at: SimTime, call: u64, served: bool },
+    /// It asks the guarded resource.
+    Operates { call: u64, attempt: Option<AttemptId>, op: Op },
+    /// So many waited when the interrupt came.
+    Interrupted { strike: usize, waited: u32 },
+    /// It cannot go on; not the lock's fault.
+    Stranded { why: String },
+    /// Its script has come to its end.
+    Finished,
+}
+
+/// A command on its way to a lock server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// When it was about to be sent.
+    pub(crate) at: SimTime,
+    /// Its number, unique in its client's process.
+    pub(crate) call: u64,
+    pub(crate) server: NodeId,
+    /// From which port: by this the server knows the connection.
+    pub(crate) port: u16,
+    /// On whose behalf.
+    pub(crate) attempt: Option<AttemptId>,
+    /// Whether it makes its attempt the owner of the hash that it counts in.
+    pub(crate) counts: bool,
+    /// The command, as the server will tell of it.
+    pub(crate) text: String,
+}
+
+/// Writes one line.
+///
+/// # Errors
+/// If the other end is gone.
+pub(crate) fn say<T: Serialize>(line: &mut UnixStream, what: &T) -> io::Result<()> {
+    let mut text = serde_json::to_string(what)?;
+    text.push('\n');
+    line.write_all(text.as_bytes())
+}

@@ -1,0 +1,169 @@
+//! What real servers on one machine cannot be made to do, in words.
+//!
+//! Whatever this world does not know is refused by its name, so that a new kind of fault is never played as nothing.
+
+use std::fmt;
+
+use host::{Duration, NodeId};
+use models::Nudge;
+use models::lock::{Persistence, ServerKind, Service, TtlClock};
+use scenarios::{Cell, Contender, Player};
+use sim::{Fault, Lasts, NodeSpec, Target, What, When};
+
+use crate::run::world::{Cast, World};
+
+/// Why something cannot be played on real servers.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a cell cannot be played on real servers with this seed, each reason once; none: it can.
+#[must_use]
+pub fn refusals(cell: &Cell, seed: u64) -> Vec<Refusal> {
+    let contender = Contender::built_in(&cell.lock);
+    let mut world = World::default();
+    Player::new(cell, &contender).build_on(&mut world, seed);
+    let mut why = of_service(cell);
+    let is = |cast: fn(&Cast) -> bool| {
+        let nodes = world.nodes.iter().enumerate().filter(move |(_, (_, of))| cast(of));
+        nodes.map(|(node, _)| NodeId::new(u16::try_from(node).unwrap_or(u16::MAX))).collect::<Vec<_>>()
+    };
+    let roles = Roles {
+        resources: is(|cast| matches!(cast, Cast::Resource(_))),
+        clients: is(|cast| matches!(cast, Cast::Client)),
+    };
+    why.extend(world.nodes.iter().flat_map(|(spec, _)| of_node(spec)));
+    if world.latencies.iter().any(|latency| latency.shortest() > LONGEST_LATENCY) {
+        why.push("a network that takes so long: all is on one machine".to_owned());
+    }
+    why.extend(world.faults.iter().flat_map(|fault| roles.of_fault(fault)));
+    why.extend(world.cues.iter().filter_map(of_moment).map(str::to_owned));
+    let mut why: Vec<Refusal> = why.into_iter().map(Refusal).collect();
+    why.sort();
+    why.dedup();
+    why
+}
+
+fn of_service(cell: &Cell) -> Vec<String> {
+    let mut why = Vec::new();
+    let kinds = cell.lock.facts().servers(&cell.service).map(|(_, kind)| kind);
+    for kind in kinds {
+        match kind {
+            ServerKind::Redis => {}
+            // A new kind of server is refused until it has its line here.
+            _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
+        }
+    }
+    if !cell.lock.pushes().is_empty() {
+        why.push("a lock that listens to what its server publishes: nobody is subscribed yet".to_owned());
+    }
+    if cell.service.redis().ttl_clock == TtlClock::Monotonic {
+        why.push("a server that counts leases on the monotonic clock: there is none".to_owned());
+    }
+    why
+}
+
+/// How a Redis server is started that is to be set so.
+pub(crate) fn settings(service: &Service) -> Vec<(&'static str, &'static str)> {
+    let keeps: &[(&str, &str)] = match service.redis().persistence {
+        Persistence::None => &[("save", ""), ("appendonly", "no")],
+    };
+    // What it does to keys it tells.
+    keeps.iter().copied().chain([("notify-keyspace-events", "EA")]).collect()
+}
+
+fn of_node(spec: &NodeSpec) -> Vec<String> {
+    let rate =
+        (spec.rate != host::Ppm::ZERO).then_some("clocks that run fast or slow: all processes share the machine's");
+    let ahead = (spec.wall_offset != 0).then_some("clocks that are ahead: all processes share the machine's");
+    rate.into_iter().chain(ahead).map(str::to_owned).collect()
+}
+
+/// Who is what.
+struct Roles {
+    resources: Vec<NodeId>,
+    clients: Vec<NodeId>,
+}
+
+impl Roles {
+    fn of_fault(&self, fault: &Fault<Nudge>) -> Vec<String> {
+        let name = fault.what.name();
+        let lasts = match &fault.lasts {
+            Lasts::Until(when) => of_moment(when),
+            Lasts::By(..) => Some("a restart by another clock than true time: all processes share the machine's"),
+            Lasts::Instant | Lasts::For(_) | Lasts::ToTheEnd => None,
+        };
+        let why = self.of_what(&fault.what).err().map(|why| format!("{name}: {why}"));
+        of_moment(&fault.when).into_iter().chain(lasts).map(str::to_owned).chain(why).collect()
+    }
+
+    /// The table of faults: how each is played, or why not.
+    fn of_what(&self, what: &What<Nudge>) -> Result<(), &'static str> {
+        match what {
+            // By SIGSTOP and SIGCONT.
+            What::Pause(targets) => self.is_a_process(targets),
+            What::Throttle { target, .. } => self.is_a_process(&[*target]),
+            // By SIGKILL.
+            What::Kill(targets) => self.is_a_process(targets),
+            // By SIGTERM.
+            What::Shutdown(targets) => {
+                let is_client = |target: &Target| match target {
+                    Target::Node(node) => self.clients.contains(node),
+                    Target::Reacher | Target::Leader => true,
+                };
+                if targets.iter().any(is_client) {
+                    return Err("a client that is asked to end is not played yet");
+                }
+                self.is_a_process(targets)
+            }
+            // By what the program is told.
+            What::Cancel(_) => Ok(()),
+            What::MachineSleep(_) | What::VmStop(_) => Err("the machine cannot be put to sleep"),
+            What::StepClock(..) | What::ClockRate(..) => Err("all processes share the machine's clock"),
+            What::PowerOff(_) => Err("a process can be killed, but what it wrote is with the kernel and safe"),
+            What::Stall(..) => Err("a signal stops a process, and not a part of it"),
+            What::Shortage(..) | What::SlowDisk(..) => Err("the machine has disk and memory"),
+            What::Nudge(..) => Err("nobody can reach into the server"),
+            What::Cut(..) | What::Slow(..) | What::Reset(_) | What::HalfOpen { .. } => {
+                Err("nobody stands between the processes of this machine")
+            }
+            What::Drop(_) | What::Delay(..) => Err("nobody reads what passes between the processes"),
+            #[expect(unreachable_patterns, reason = "a new kind of fault is refused until it has its line here")]
+            _ => Err("this world does not know it"),
+        }
+    }
+
+    fn is_a_process(&self, targets: &[Target]) -> Result<(), &'static str> {
+        for target in targets {
+            match target {
+                Target::Node(node) if self.resources.contains(node) => {
+                    return Err("the guarded resource is in the process that runs the play");
+                }
+                Target::Node(_) | Target::Reacher => {}
+                Target::Leader => return Err("no server here leads"),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn of_moment(when: &When) -> Option<&'static str> {
+    match when {
+        When::At(_) | When::Every { .. } | When::Milestone { .. } => None,
+        When::Step { .. } => Some("a node's nth step: nobody counts the steps of a real process"),
+    }
+}
+
+/// What takes longer is a part of the claim, and no matter of the network that somebody has.
+const LONGEST_LATENCY: Duration = Duration::from_millis(20);

@@ -1,0 +1,420 @@
+//! One run on real servers: the coordinator.
+//!
+//! It starts the servers in folders of their own and a process for each client, hosts the guarded resource, stops and
+//! kills processes when the plan says so, and writes down what everybody reports. It is one loop over one queue of events;
+//! threads only read, each from one socket.
+//!
+//! | file | what |
+//! |---|---|
+//! | `world` | what the cell asks for |
+//! | `lives` | processes: started, stopped, killed, started again |
+//! | `moments` | when faults strike and cues come |
+//! | `faults` | what a strike does |
+//! | `desk` | the guarded resource |
+//!
+//! **A pause at a milestone is exact.** A client that comes to a point for which a fault or a cue waits says so and waits
+//! for leave. The coordinator first lets the fault strike, which stops the process and waits until it stands, and then
+//! gives leave: it is read when the process runs again.
+//!
+//! **True time** is the machine's monotonic clock since the run's start; each note is stamped where it is made. Who owned
+//! which key when, the servers tell themselves (`witness`, `ledger`).
+
+mod desk;
+mod faults;
+mod lives;
+mod moments;
+pub(crate) mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use host::{Ending, MonoTime, NodeId, Segment, SimTime, WallTime};
+use models::Nudge;
+use scenarios::{Cell, Player, Run};
+use sim::{Fault, NodeOutcome, Outcome, Stream, Strike};
+use spec::{Entry, Note, Verdict};
+
+use self::desk::Desk;
+use self::faults::Grip;
+use self::lives::{Again, Node, Runs, Up, attend, open};
+use self::moments::{Due, Trigger};
+use self::world::{Cast, World};
+use crate::ledger::{Heard, Sent, owners};
+use crate::line::{Order, Part, Report};
+use crate::now;
+use crate::refusal::settings;
+use crate::servers::redis::RedisServer;
+use crate::witness::Told;
+
+/// A run that was played.
+#[derive(Debug)]
+pub struct Played {
+    /// What it was, judged. If there are doubts, nothing is decided.
+    pub run: Run,
+    /// What could not be found out, in words: none, and the history is whole.
+    pub doubts: Vec<String>,
+}
+
+/// A scenario's text, and what is laid over it: what a client's process reads again.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file, for messages.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// What is laid over it.
+    pub set: Vec<String>,
+}
+
+/// What is told to the coordinator.
+pub(crate) enum Event {
+    /// A client says something.
+    Said(NodeId, u32, Report),
+    /// A client says what nobody understands.
+    Garbled(NodeId, String),
+    /// A client says nothing any more.
+    Silent(NodeId, u32),
+    /// A server tells something.
+    Told(NodeId, Told),
+    /// A server tells nothing any more; if it was not to be understood, why.
+    Hushed(NodeId, u32, Option<String>),
+    /// A server is started again, since that instant.
+    Again(NodeId, u32, SimTime, Again),
+}
+
+/// Plays a cell, the `index`-th of its scenario, with that seed. `begins` is called when all are there and the play
+/// begins.
+///
+/// # Errors
+/// If the servers or the clients cannot be started.
+///
+/// # Panics
+/// If the cell has something that this world [refuses](crate::refusals).
+pub fn play(
+    source: &Source,
+    index: usize,
+    cell: &Cell,
+    player: &Player<'_>,
+    seed: u64,
+    begins: impl FnOnce(),
+) -> io::Result<Played> {
+    let mut world = World::default();
+    player.build_on(&mut world, seed);
+    let mut coordinator = Coordinator::new(world, source, index, cell, seed)?;
+    coordinator.gather()?;
+    begins();
+    let ending = coordinator.play(cell.horizon);
+    let (outcome, doubts) = coordinator.conclude(ending);
+    let mut run = player.conclude(seed, outcome);
+    if let Some(why) = doubts.first() {
+        for verdict in run.judgement.verdicts.values_mut() {
+            *verdict = Verdict::Inconclusive(why.clone());
+        }
+    }
+    Ok(Played { run, doubts })
+}
+
+/// A run under way.
+pub(crate) struct Coordinator {
+    part: Part,
+    seed: u64,
+    zero: MonoTime,
+    clocks: Segment,
+    nodes: Vec<Node>,
+    desk: Desk,
+    faults: Vec<Fault<Nudge>>,
+    /// What each fault draws from.
+    streams: Vec<Option<Stream>>,
+    strikes: Vec<Strike>,
+    grips: Vec<Grip>,
+    triggers: Vec<Trigger>,
+    cues: Vec<Option<SimTime>>,
+    timers: BTreeMap<(SimTime, u64), Due>,
+    queued: u64,
+    /// How many things to come the run's end waits for.
+    pending: u32,
+    unfinished: BTreeSet<NodeId>,
+    notes: Vec<Entry>,
+    sent: Vec<Sent>,
+    /// Where in `sent` a client's call is.
+    calls: BTreeMap<(NodeId, u32, u64), usize>,
+    /// By node.
+    heard: Vec<Vec<Heard>>,
+    /// The lives of clients and servers from which something may still come.
+    listening: BTreeSet<(NodeId, u32)>,
+    fences: BTreeSet<NodeId>,
+    doubts: Vec<String>,
+    events: u64,
+    messages: u64,
+    tell: Sender<Event>,
+    hear: Receiver<Event>,
+}
+
+impl Coordinator {
+    /// Starts the servers and gets everything ready.
+    fn new(world: World, source: &Source, index: usize, cell: &Cell, seed: u64) -> io::Result<Self> {
+        let (tell, hear) = channel();
+        let (mut nodes, mut ports, mut desk, mut listening) = (Vec::new(), BTreeMap::new(), None, BTreeSet::new());
+        for (spec, cast) in world.nodes {
+            let node = id(nodes.len());
+            let runs = match cast {
+                Cast::Client => Runs::Client(None),
+                Cast::Server => {
+                    let server = RedisServer::start_shut(&settings(&cell.service), lives::guard()?)?;
+                    let Up { server, witness, .. } = open(server, || ())?;
+                    let teller = tell.clone();
+                    std::thread::spawn(move || attend(node, 0, witness, &teller));
+                    listening.insert((node, 0));
+                    ports.insert(node, server.port());
+                    Runs::Server(Some(server))
+                }
+                Cast::Resource(factory) => {
+                    desk = Some(Desk::new(node, factory()));
+                    Runs::Resource
+                }
+            };
+            nodes.push(Node::new(spec.name, runs));
+        }
+        let Source { file, text, set } = source.clone();
+        let (node, awaited) = (NodeId::default(), Vec::new());
+        let mut coordinator = Self {
+            part: Part { file, text, set, cell: index, seed, node, life: 0, ports, awaited },
+            seed,
+            zero: now::monotonic(),
+            clocks: now::first_segment(),
+            heard: vec![Vec::new(); nodes.len()],
+            nodes,
+            desk: desk.ok_or_else(|| io::Error::other("a world without a guarded resource"))?,
+            streams: vec![None; world.faults.len()],
+            faults: world.faults,
+            strikes: Vec::new(),
+            grips: Vec::new(),
+            triggers: Vec::new(),
+            cues: vec![None; world.cues.len()],
+            timers: BTreeMap::new(),
+            queued: 0,
+            pending: 0,
+            unfinished: BTreeSet::new(),
+            notes: Vec::new(),
+            sent: Vec::new(),
+            calls: BTreeMap::new(),
+            listening,
+            fences: BTreeSet::new(),
+            doubts: Vec::new(),
+            events: 0,
+            messages: 0,
+            tell,
+            hear,
+        };
+        coordinator.arm(&world.cues);
+        let points: BTreeSet<_> = coordinator.triggers.iter().map(|trigger| trigger.point.to_owned()).collect();
+        coordinator.part.awaited = points.into_iter().collect();
+        Ok(coordinator)
+    }
+
+    /// Plays to the end.
+    fn play(&mut self, horizon: Duration) -> (Ending, SimTime) {
+        (self.zero, self.clocks) = (now::monotonic(), now::first_segment());
+        for node in self.clients() {
+            self.let_begin(node);
+        }
+        let horizon = SimTime::ZERO + horizon;
+        loop {
+            self.do_what_is_due();
+            if self.is_quiet() {
+                return (Ending::Quiet, self.now());
+            }
+            let now = self.now();
+            if now >= horizon {
+                return (Ending::Horizon, horizon);
+            }
+            let next = self.timers.first_key_value().map_or(horizon, |(&(at, _), _)| at.min(horizon));
+            if let Some(event) = self.next(next.since(now)) {
+                self.take(event);
+            }
+        }
+    }
+
+    /// Starts the clients, and waits until each has read its part: they begin together.
+    fn gather(&mut self) -> io::Result<()> {
+        let mut to_come: BTreeSet<NodeId> = self.clients().into_iter().collect();
+        for node in to_come.clone() {
+            self.start_client(node);
+        }
+        while !to_come.is_empty() {
+            match self.next(PATIENCE) {
+                Some(Event::Said(node, _, Report::Ready)) => _ = to_come.remove(&node),
+                Some(Event::Told(..)) => {}
+                Some(_) | None => return Err(io::Error::other(format!("a client does not come: {:?}", self.doubts))),
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&self, within: Duration) -> Option<Event> {
+        match self.hear.recv_timeout(within) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => unreachable!("the coordinator holds a sender itself"),
+        }
+    }
+
+    /// Nothing is left that could change a verdict.
+    fn is_quiet(&self) -> bool {
+        self.unfinished.is_empty() && self.pending == 0 && !self.desk.is_busy()
+    }
+
+    fn take(&mut self, event: Event) {
+        self.events += 1;
+        match event {
+            Event::Said(node, life, report) => self.hear_client(node, life, report),
+            Event::Garbled(node, why) => self.doubt(format!("{} says what nobody understands: {why}", self.name(node))),
+            Event::Silent(node, life) => {
+                self.listening.remove(&(node, life));
+                let is_new = self.nodes[node.index()].living() == Some(life);
+                if is_new && self.unfinished.remove(&node) {
+                    self.doubt(format!("{} ended before its script did", self.name(node)));
+                }
+            }
+            Event::Told(node, told) => self.told(node, told),
+            Event::Hushed(node, life, garbled) => {
+                self.listening.remove(&(node, life));
+                self.fences.remove(&node);
+                if let Some(why) = garbled {
+                    self.doubt(why);
+                } else if self.nodes[node.index()].living() == Some(life) {
+                    self.doubt(format!("{} ended by itself", self.name(node)));
+                }
+            }
+            Event::Again(node, life, at, again) => self.is_again(node, life, at, again),
+        }
+    }
+
+    fn hear_client(&mut self, node: NodeId, life: u32, report: Report) {
+        match report {
+            Report::Ready => self.let_begin(node),
+            Report::Note { at, note } => {
+                if let Note::Attempting { attempt, .. } = note {
+                    let attempts = &mut self.nodes[node.index()].attempts;
+                    *attempts = (*attempts).max(attempt.ordinal());
+                }
+                self.notes.push(Entry { at, node, note });
+            }
+            Report::Reached { point, wait, .. } => {
+                if self.nodes[node.index()].living() == Some(life) {
+                    self.reach(node, &point);
+                    self.order(node, &Order::Leave { wait });
+                }
+            }
+            Report::Calls(call) => {
+                self.meet(call.server);
+                self.messages += 1;
+                self.calls.insert((node, life, call.call), self.sent.len());
+                self.sent.push(Sent { call, answered: None, served: false });
+            }
+            Report::Answered { at, call, served } => {
+                self.messages += 1;
+                if let Some(place) = self.calls.remove(&(node, life, call)) {
+                    (self.sent[place].answered, self.sent[place].served) = (Some(at), served);
+                }
+            }
+            Report::Operates { call, attempt, op } => self.operate((node, life), call, attempt, op),
+            Report::Interrupted { strike, waited } => self.interrupted(strike, waited),
+            Report::Stranded { why } => self.doubt(format!("{} cannot go on: {why}", self.name(node))),
+            Report::Finished => _ = self.unfinished.remove(&node),
+        }
+    }
+
+    /// Ends everything, hears what is still to be heard, and makes up the account.
+    fn conclude(mut self, (ending, end): (Ending, SimTime)) -> (Outcome<Note>, Vec<String>) {
+        let strikes = self.strikes_until(end);
+        // Whoever was not through with its script is not to be missed.
+        self.unfinished.clear();
+        for node in &mut self.nodes {
+            node.activity.retain(|(at, _)| *at <= end);
+            if let Runs::Client(client) = &mut node.runs {
+                drop(client.take());
+            }
+        }
+        self.set_fences();
+        self.drain();
+        let drift =
+            now::wall().as_nanos() - self.clocks.wall - (now::monotonic().as_nanos() - self.clocks.mono).cast_signed();
+        if drift.unsigned_abs() > MOST_DRIFT {
+            self.doubt(format!("the machine's clock was set by {} ms meanwhile", drift / 1_000_000));
+        }
+        let mut notes = std::mem::take(&mut self.notes);
+        for (server, heard) in self.heard.iter().enumerate() {
+            let account = owners(id(server), WallTime::from_nanos(self.clocks.wall), heard, &self.sent);
+            notes.extend(account.entries);
+            self.doubts.extend(account.doubts);
+        }
+        notes.retain(|entry| entry.at <= end);
+        notes.sort_by_key(|entry| entry.at);
+        let clocks = self.clocks;
+        let outcome =
+            |node: Node| NodeOutcome { name: node.name, clocks: vec![clocks], activity: node.activity, steps: 0 };
+        let outcome = Outcome {
+            notes,
+            nodes: self.nodes.into_iter().map(outcome).collect(),
+            strikes,
+            end,
+            ending,
+            hash: 0,
+            events: self.events,
+            application_events: self.events,
+            messages: self.messages,
+            syncs: self.desk.syncs(),
+            cues: self.cues.into_iter().map(|come| come.filter(|come| *come <= end)).collect(),
+            ignored_dead_effects: 0,
+            records: Vec::new(),
+        };
+        (outcome, self.doubts)
+    }
+
+    /// Hears what clients had still said, and what servers have still to tell.
+    fn drain(&mut self) {
+        let is_client = |node: &Node| matches!(node.runs, Runs::Client(_));
+        loop {
+            let talks = self.listening.iter().any(|(node, _)| is_client(&self.nodes[node.index()]));
+            if !talks && self.fences.is_empty() {
+                return;
+            }
+            match self.next(PATIENCE) {
+                // What would have an effect has none any more.
+                Some(Event::Said(_, _, Report::Ready | Report::Operates { .. } | Report::Reached { .. })) => {}
+                Some(event) => self.take(event),
+                None => return self.doubt("somebody did not tell all".to_owned()),
+            }
+        }
+    }
+
+    fn now(&self) -> SimTime {
+        now::since(self.zero)
+    }
+
+    fn clients(&self) -> Vec<NodeId> {
+        let is_client = |node: &usize| matches!(self.nodes[*node].runs, Runs::Client(_));
+        (0..self.nodes.len()).filter(is_client).map(id).collect()
+    }
+
+    fn name(&self, node: NodeId) -> &'static str {
+        self.nodes[node.index()].name.as_str()
+    }
+
+    /// Something could not be found out, or went wrong that no plan says.
+    fn doubt(&mut self, why: String) {
+        self.doubts.push(why);
+    }
+}
+
+fn id(index: usize) -> NodeId {
+    NodeId::new(u16::try_from(index).expect("the loader refuses worlds of so many nodes"))
+}
+
+/// Longer than anything here takes that is well.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// By how many ns the wall clock may have run differently from the monotonic one, slewed by the machine's time service.
+const MOST_DRIFT: u64 = 50_000_000;

@@ -1,0 +1,320 @@
+//! Processes: they start, stand still, run on, die, start again.
+
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::Sender;
+
+use host::{Activity, Cue, Name, NodeId, SimTime};
+use rustix::process::Signal;
+
+use super::{Coordinator, Event};
+use crate::ledger::Heard;
+use crate::line::{Order, Part, say};
+use crate::now;
+use crate::resp::Connection;
+use crate::servers::redis::RedisServer;
+use crate::servers::{Guard, Process};
+use crate::witness::{Told, Witness};
+
+/// A node of the run.
+pub(crate) struct Node {
+    pub(super) name: Name,
+    pub(super) runs: Runs,
+    pub(super) is_alive: bool,
+    /// How many faults make it stand still, and how many keep it down.
+    paused: u32,
+    down: u32,
+    /// Which life of its process this is, from 0.
+    pub(super) life: u32,
+    pub(super) activity: Vec<(SimTime, Activity)>,
+    /// How many attempts it has opened, as far as is known.
+    pub(super) attempts: u32,
+}
+
+/// What runs on a node.
+pub(crate) enum Runs {
+    /// A client; `None`: there is none right now.
+    Client(Option<Client>),
+    /// A lock server; `None`: it is being started.
+    Server(Option<RedisServer>),
+    /// The guarded resource, in this process.
+    Resource,
+}
+
+impl Runs {
+    /// Stops it where it stands.
+    fn stop(&self) -> io::Result<()> {
+        match self {
+            Self::Client(Some(client)) => client.process.stop(),
+            Self::Server(Some(server)) => server.pause(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets it run on.
+    fn run_on(&self) -> io::Result<()> {
+        match self {
+            Self::Client(Some(client)) => client.process.signal(Signal::CONT),
+            Self::Server(Some(server)) => server.resume(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A client's process.
+pub(crate) struct Client {
+    process: Process,
+    line: UnixStream,
+}
+
+impl Node {
+    pub(super) const fn new(name: Name, runs: Runs) -> Self {
+        Self { name, runs, is_alive: true, paused: 0, down: 0, life: 0, activity: Vec::new(), attempts: 0 }
+    }
+
+    /// Which life it lives, if it does.
+    pub(super) fn living(&self) -> Option<u32> {
+        self.is_alive.then_some(self.life)
+    }
+
+    fn record(&mut self, at: SimTime) {
+        let activity = match self {
+            Self { is_alive: false, .. } => Activity::Dead,
+            Self { paused: 1.., .. } => Activity::Paused,
+            _ => Activity::Running,
+        };
+        if activity != self.activity.last().map_or(Activity::Running, |(_, activity)| *activity) {
+            self.activity.push((at, activity));
+        }
+    }
+}
+
+/// A lock server that is up, and how it came to be.
+pub(super) struct Up {
+    pub(super) server: RedisServer,
+    pub(super) witness: Witness,
+    /// The keys that it had from the start.
+    keys: Vec<Name>,
+}
+
+/// A server that was started again, and the keys that it had from the start.
+pub(crate) type Again = io::Result<(Box<RedisServer>, Vec<Name>)>;
+
+/// Gets a server ready that runs, and lets it listen: `before` is called when nobody has reached it yet.
+pub(super) fn open(mut server: RedisServer, before: impl FnOnce()) -> io::Result<Up> {
+    let witness = Witness::listen(&server.socket())?;
+    let keys = Connection::open_socket(&server.socket())?.ask_for_list(&["KEYS", "*"])?;
+    before();
+    server.open()?;
+    let keys = keys.iter().map(|key| String::from_utf8_lossy(key).as_ref().into()).collect();
+    Ok(Up { server, witness, keys })
+}
+
+/// Passes on what a server tells, to its end.
+pub(super) fn attend(node: NodeId, life: u32, mut witness: Witness, tell: &Sender<Event>) {
+    let why = loop {
+        let told = match witness.next() {
+            Ok(told) => told,
+            Err(error) => break error,
+        };
+        if tell.send(Event::Told(node, told)).is_err() {
+            return;
+        }
+    };
+    let is_garbled = why.kind() == io::ErrorKind::InvalidData;
+    let _ = tell.send(Event::Hushed(node, life, is_garbled.then(|| why.to_string())));
+}
+
+impl Client {
+    /// Starts the process of a client, which then reads its part.
+    pub(super) fn start(part: &Part, tell: Sender<Event>) -> io::Result<Self> {
+        let (mut line, end) = UnixStream::pair()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["client", "--parent", &std::process::id().to_string()]).process_group(0);
+        let child = command.stdin(Stdio::from(OwnedFd::from(end))).stdout(Stdio::null()).spawn()?;
+        let process = Process::new(child, None);
+        // Its end of the line is its own: who holds another would never hear of its death.
+        drop(command);
+        say(&mut line, &Order::Prepare(Box::new(part.clone())))?;
+        let (reports, node, life) = (BufReader::new(line.try_clone()?), part.node, part.life);
+        std::thread::spawn(move || {
+            for report in reports.lines().map_while(Result::ok) {
+                let event = match serde_json::from_str(&report) {
+                    Ok(report) => Event::Said(node, life, report),
+                    Err(error) => Event::Garbled(node, format!("{error} in {report}")),
+                };
+                if tell.send(event).is_err() {
+                    return;
+                }
+            }
+            let _ = tell.send(Event::Silent(node, life));
+        });
+        Ok(Self { process, line })
+    }
+}
+
+impl Coordinator {
+    /// Tells a client something. One that is dead does not hear it.
+    pub(super) fn order(&mut self, node: NodeId, order: &Order) {
+        if let Runs::Client(Some(client)) = &mut self.nodes[node.index()].runs {
+            let _ = say(&mut client.line, order);
+        }
+    }
+
+    /// Starts a client's process.
+    pub(super) fn start_client(&mut self, node: NodeId) {
+        let part = Part { node, life: self.nodes[node.index()].life, ..self.part.clone() };
+        match Client::start(&part, self.tell.clone()) {
+            Ok(client) => self.nodes[node.index()].runs = Runs::Client(Some(client)),
+            Err(error) => self.doubt(format!("a client could not be started: {error}")),
+        }
+        self.unfinished.insert(node);
+        self.listening.insert((node, part.life));
+    }
+
+    /// A client has read its part: it begins.
+    pub(super) fn let_begin(&mut self, node: NodeId) {
+        let come = (0..).zip(&self.cues).filter(|(_, come)| come.is_some()).map(|(cue, _)| Cue(cue)).collect();
+        let (zero, attempts) = (self.zero, self.nodes[node.index()].attempts);
+        self.order(node, &Order::Begin { zero, attempts, come });
+    }
+
+    /// One more fault makes the process stand still, or one less.
+    pub(super) fn change_paused(&mut self, node: NodeId, stop: bool) {
+        let zero = self.zero;
+        let state = &mut self.nodes[node.index()];
+        let was = state.paused;
+        state.paused = if stop { was + 1 } else { was - 1 };
+        let done = if stop {
+            let done = if was == 0 { state.runs.stop() } else { Ok(()) };
+            // Whatever it did before it stood is before this.
+            state.record(now::since(zero));
+            done
+        } else {
+            // What it does next is not before this.
+            state.record(now::since(zero));
+            if was == 1 { state.runs.run_on() } else { Ok(()) }
+        };
+        if let Err(error) = done {
+            self.doubt(format!("a process could not be stopped: {error}"));
+        }
+    }
+
+    /// The process dies, or is asked to end and does, and is kept down by one more fault.
+    pub(super) fn bring_down(&mut self, node: NodeId, kill: bool) {
+        let state = &mut self.nodes[node.index()];
+        state.down += 1;
+        if !state.is_alive {
+            return;
+        }
+        let ended = match &mut state.runs {
+            Runs::Client(client) => {
+                self.unfinished.remove(&node);
+                client.take().map_or(Ok(()), |client| client.process.end(Signal::KILL).map(drop))
+            }
+            Runs::Server(Some(server)) if kill => server.kill().map(drop),
+            Runs::Server(Some(server)) => server.shut_down().map(drop),
+            Runs::Server(None) | Runs::Resource => Ok(()),
+        };
+        (state.is_alive, state.paused) = (false, 0);
+        state.record(now::since(self.zero));
+        if let Err(error) = ended {
+            self.doubt(format!("a process could not be ended: {error}"));
+        }
+    }
+
+    /// One fault less keeps the process down. If it was the last, it starts again.
+    pub(super) fn let_up(&mut self, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        state.down -= 1;
+        if state.down > 0 || state.is_alive {
+            return;
+        }
+        state.life += 1;
+        let life = state.life;
+        match &mut state.runs {
+            Runs::Client(_) => {
+                state.is_alive = true;
+                state.record(now::since(self.zero));
+                self.start_client(node);
+            }
+            Runs::Server(server) => {
+                let Some(mut server) = server.take() else { return };
+                let (tell, zero) = (self.tell.clone(), self.zero);
+                // The run's end waits for it, as it does for what is due.
+                self.pending += 1;
+                std::thread::spawn(move || {
+                    let mut at = SimTime::ZERO;
+                    match server.start_again().and_then(|()| open(server, || at = now::since(zero))) {
+                        Ok(Up { server, witness, keys }) => {
+                            let _ = tell.send(Event::Again(node, life, at, Ok((Box::new(server), keys))));
+                            // The kernel takes the server for this thread's child: it lives no longer.
+                            attend(node, life, witness, &tell);
+                        }
+                        Err(error) => _ = tell.send(Event::Again(node, life, at, Err(error))),
+                    }
+                });
+            }
+            Runs::Resource => {}
+        }
+    }
+
+    /// A lock server is up again.
+    pub(super) fn is_again(&mut self, node: NodeId, life: u32, at: SimTime, again: Again) {
+        self.pending -= 1;
+        let (server, keys) = match again {
+            Ok(again) => again,
+            Err(error) => return self.doubt(format!("a lock server did not start again: {error}")),
+        };
+        self.heard[node.index()].push(Heard::Back(at, keys));
+        self.listening.insert((node, life));
+        let state = &mut self.nodes[node.index()];
+        (state.runs, state.is_alive) = (Runs::Server(Some(*server)), true);
+        state.record(at);
+        if state.down > 0 {
+            // A fault that struck meanwhile finds it now.
+            state.down -= 1;
+            self.bring_down(node, true);
+        }
+    }
+
+    /// A line of a server's that says nothing to anybody, or a change to a key.
+    pub(super) fn told(&mut self, node: NodeId, told: Told) {
+        if let Told::Ran { text, .. } = &told
+            && text.contains(FENCE)
+        {
+            self.fences.remove(&node);
+            return;
+        }
+        let at = self.now();
+        self.heard[node.index()].push(Heard::Told(at, told));
+    }
+
+    /// Asks every server that lives for a sign of life, behind which it has told all.
+    pub(super) fn set_fences(&mut self) {
+        for node in 0..self.nodes.len() {
+            let (id, node) = (super::id(node), &self.nodes[node]);
+            let Runs::Server(Some(server)) = &node.runs else { continue };
+            if !node.is_alive {
+                continue;
+            }
+            let asked = server.resume().and_then(|()| Connection::open_socket(&server.socket())?.ask(&["ECHO", FENCE]));
+            match asked {
+                Ok(_) => _ = self.fences.insert(id),
+                Err(error) => self.doubts.push(format!("{} did not tell all: {error}", node.name)),
+            }
+        }
+    }
+}
+
+/// How a server is started so that it ends with this program.
+pub(super) fn guard() -> io::Result<Guard> {
+    let args = ["guard", "--parent", &std::process::id().to_string(), "--"].map(str::to_owned);
+    Ok(Guard::new(std::env::current_exe()?, args.to_vec()))
+}
+
+/// What a server is asked to say when all else is said.
+const FENCE: &str = "fencepost: that was all";

@@ -1,0 +1,66 @@
+//! Whatever ends the program, its processes end with it, and its folders are gone.
+
+use libtest_mimic::Failed;
+use rustix::process::{Signal, kill_process};
+
+use crate::Named;
+use crate::program::{Program, SHORT};
+
+pub(crate) const TRIALS: [Named; 4] = [
+    ("an interrupted run leaves nothing behind", || leaves_nothing(Signal::INT)),
+    ("a terminated run leaves nothing behind", || leaves_nothing(Signal::TERM)),
+    ("a killed run leaves no process behind", a_killed_run),
+    ("a client that dies is found out, and leaves nothing behind", a_client_that_dies),
+];
+
+fn leaves_nothing(signal: Signal) -> Result<(), Failed> {
+    let mut program = Program::start(SHORT)?;
+    program.begins(2)?;
+    let children = program.children()?;
+    let of = |name: &str| children.iter().filter(|child| child.name.starts_with(name)).count();
+    if of("redis-server") < 2 || of("fencepost-live") < 4 {
+        return Err(format!("{} servers, {} clients", of("redis-server"), of("fencepost-live")).into());
+    }
+    let code = program.end(signal)?;
+    if code != Some(130) {
+        return Err(format!("exit {code:?}").into());
+    }
+    for child in &children {
+        if !child.ends()? {
+            return Err(format!("{} goes on", child.name).into());
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(program.folder())?.collect();
+    if left.is_empty() { Ok(()) } else { Err(format!("left behind: {left:?}").into()) }
+}
+
+/// It has no say in its death; the kernel ends what it started. (Its folders stay: nobody is left to remove them.)
+fn a_killed_run() -> Result<(), Failed> {
+    let mut program = Program::start(SHORT)?;
+    program.begins(2)?;
+    let children = program.children()?;
+    // One that stands still is the last to notice anything.
+    for child in children.iter().take(3) {
+        kill_process(child.pid, Signal::STOP)?;
+    }
+    program.end(Signal::KILL)?;
+    for child in &children {
+        if !child.ends()? {
+            return Err(format!("{} goes on", child.name).into());
+        }
+    }
+    Ok(())
+}
+
+fn a_client_that_dies() -> Result<(), Failed> {
+    let mut program = Program::start(&[SHORT, &["--cell", "resource=open", "--lock", "redis"]].concat())?;
+    program.begins(1)?;
+    let children = program.children()?;
+    let client = children.iter().find(|child| child.name.starts_with("fencepost-live")).ok_or("it has clients")?;
+    kill_process(client.pid, Signal::KILL)?;
+    let (code, out, _) = program.finish()?;
+    if code != Some(3) || !out.contains("ended before its script did") {
+        return Err(format!("exit {code:?}: {out}").into());
+    }
+    if std::fs::read_dir(program.folder())?.count() > 0 { Err("a folder is left".into()) } else { Ok(()) }
+}

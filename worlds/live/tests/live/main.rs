@@ -1,0 +1,75 @@
+//! The catalogue on real servers: `gc-pause`, with short times, comes out as the file says; and whatever ends the program,
+//! nothing is left behind.
+//!
+//! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this.
+
+mod left_behind;
+mod program;
+
+use std::process::ExitCode;
+
+use fencepost_live::servers::redis::RedisServer;
+use libtest_mimic::{Arguments, Failed, Trial, run};
+
+use program::{Program, SHORT};
+
+fn main() -> ExitCode {
+    let is_installed = RedisServer::version().is_ok();
+    let trial = |(name, play): Named| Trial::test(name, play).with_kind("live").with_ignored_flag(!is_installed);
+    let own: [Named; 3] = [
+        ("a pause of the holder breaks what the file says, and no more", a_pause_of_the_holder),
+        ("what real servers cannot be made to do is refused in words", what_cannot_be_done),
+        ("a mistake is an error at its place", a_mistake),
+    ];
+    let trials = own.into_iter().chain(left_behind::TRIALS).map(trial).collect();
+    let conclusion = run(&Arguments::from_args(), trials);
+    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
+    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+}
+
+/// A trial, by its name.
+type Named = (&'static str, fn() -> Result<(), Failed>);
+
+fn a_pause_of_the_holder() -> Result<(), Failed> {
+    let (code, out, _) = Program::start(&[SHORT, &["--format", "json"]].concat())?.finish()?;
+    let found: serde_json::Value = serde_json::from_str(&out)?;
+    let cells = found["cells"].as_array().ok_or("it has cells")?;
+    let mut seen = 0;
+    for cell in cells {
+        let params = cell["params"].to_string();
+        let lines = cell["properties"].as_array().ok_or("a cell has properties")?;
+        let has = |line: &&serde_json::Value, verdict: &str| line["live"] == verdict;
+        let broken: Vec<_> = lines.iter().filter(|line| has(line, "broken")).map(|line| &line["property"]).collect();
+        let held = lines.iter().filter(|line| has(line, "holds")).count();
+        let expected: &[&str] = match params.as_str() {
+            r#"[["resource","open"]]"# => &["belief-exclusion", "effect-order", "no-lost-update"],
+            r#"[["resource","fence_rw"]]"# => &["belief-exclusion"],
+            other => return Err(format!("nobody has argued how {other} comes out").into()),
+        };
+        if broken != expected || held + broken.len() != lines.len() || cell["doubts"] != serde_json::json!([]) {
+            return Err(format!("{} {params}: {cell:#}", cell["lock"]).into());
+        }
+        seen += 1;
+    }
+    if seen < 2 || code != Some(0) {
+        return Err(format!("{seen} cells, exit {code:?}").into());
+    }
+    Ok(())
+}
+
+fn what_cannot_be_done() -> Result<(), Failed> {
+    let (code, out, _) = Program::start(&["machine-sleep"])?.finish()?;
+    let says = "not to be played on real servers: machine-sleep: the machine cannot be put to sleep";
+    if code != Some(3) || !out.contains(says) {
+        return Err(format!("exit {code:?}: {out}").into());
+    }
+    Ok(())
+}
+
+fn a_mistake() -> Result<(), Failed> {
+    let (code, _, complaint) = Program::start(&["gc-pause", "--set", "ttl=2sec"])?.finish()?;
+    if code != Some(2) || !complaint.contains("unknown unit `sec`") {
+        return Err(format!("exit {code:?}: {complaint}").into());
+    }
+    Ok(())
+}
