@@ -12,11 +12,15 @@ pub struct Disk<R> {
     records: Vec<R>,
     synced: usize,
     syncs: u64,
+    /// How many records a sync beside the requests covers, while it lasts.
+    aside: Option<usize>,
+    /// How many records were lost with the power, and not asked for since.
+    lost: usize,
 }
 
 impl<R> Default for Disk<R> {
     fn default() -> Self {
-        Self { records: Vec::new(), synced: 0, syncs: 0 }
+        Self { records: Vec::new(), synced: 0, syncs: 0, aside: None, lost: 0 }
     }
 }
 
@@ -32,12 +36,34 @@ impl<R> Disk<R> {
         self.syncs += 1;
     }
 
+    /// Has another thread make durable all that was written so far: nothing waits for it. It is not begun while
+    /// one [lasts](Self::is_syncing_aside).
+    pub const fn sync_aside(&mut self) {
+        if self.aside.is_none() {
+            self.aside = Some(self.records.len());
+        }
+    }
+
+    /// Whether such a sync lasts: the disk is slow.
+    #[must_use]
+    pub const fn is_syncing_aside(&self) -> bool {
+        self.aside.is_some()
+    }
+
+    /// Such a sync is over. For the kernel.
+    pub fn end_sync_aside(&mut self) {
+        if let Some(covered) = self.aside.take() {
+            self.synced = self.synced.max(covered);
+        }
+    }
+
     /// Replaces the whole log by one durable record, in one atomic step (write aside, sync, rename).
     pub fn replace(&mut self, record: R) {
         self.records.clear();
         self.records.push(record);
         self.synced = 1;
         self.syncs += 1;
+        self.aside = None;
     }
 
     /// What is readable now, oldest first.
@@ -52,6 +78,14 @@ impl<R> Disk<R> {
         self.records.len() - self.synced
     }
 
+    /// How many records losses of power have taken since this was last asked. A *shadow*, as the attempt of a
+    /// [`Context`](crate::Context) is: no real disk knows, and a model hands it to the history, and never decides by it.
+    pub const fn take_lost(&mut self) -> usize {
+        let lost = self.lost;
+        self.lost = 0;
+        lost
+    }
+
     /// How often the machine was made to wait for its disk: by [`sync`](Self::sync) or [`replace`](Self::replace).
     /// (What is being synced when power fails is kept: either may happen.)
     #[must_use]
@@ -61,7 +95,9 @@ impl<R> Disk<R> {
 
     /// The machine loses power: what was not synced is gone. For the kernel.
     pub fn lose_power(&mut self) {
+        self.lost += self.unsynced();
         self.records.truncate(self.synced);
+        self.aside = None;
     }
 }
 
@@ -78,6 +114,28 @@ mod tests {
         assert_eq!((disk.records(), disk.unsynced()), (&[1, 2][..], 1));
         disk.lose_power();
         assert_eq!((disk.records(), disk.syncs()), (&[1][..], 1));
+        assert_eq!([disk.take_lost(), disk.take_lost()], [1, 0]);
+    }
+
+    #[test]
+    fn a_sync_aside_covers_what_was_written_when_it_began_once_it_has_ended() {
+        let mut disk = Disk::default();
+        disk.append(1);
+        disk.sync_aside();
+        disk.append(2);
+        disk.sync_aside();
+        assert!(disk.is_syncing_aside());
+        assert_eq!((disk.unsynced(), disk.syncs()), (2, 0), "nobody waits for it");
+        disk.end_sync_aside();
+        assert_eq!((disk.unsynced(), disk.is_syncing_aside()), (1, false));
+        disk.sync_aside();
+        disk.lose_power();
+        disk.end_sync_aside();
+        assert_eq!((disk.records(), disk.unsynced()), (&[1][..], 0), "power was lost before its end");
+        disk.sync_aside();
+        disk.replace(9);
+        disk.end_sync_aside();
+        assert_eq!((disk.records(), disk.unsynced()), (&[9][..], 0));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use spec::{Cause, Note, Token};
 use crate::redis::replication::Config;
 use crate::redis::replication::feed::ToReplica;
 use crate::redis::sentinel::{Answer, Ask, Memory, Told};
-use crate::redis::{Command, Key, Published, Reply};
+use crate::redis::{self, Command, Key, Published, Reply};
 use crate::resource::{Op, OpReply, Stored};
 use crate::script::points;
 
@@ -170,6 +170,8 @@ impl TryFrom<Message> for Never {
 /// Whatever a service writes to its disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record {
+    /// A Redis server: its keys, or a change to one.
+    Redis(redis::Stored),
     /// The guarded resource: one object's new state.
     Stored(Stored),
     /// A Redis server: its configuration file.
@@ -226,6 +228,7 @@ fn describe(note: &Note) -> String {
         Note::Extended { key, attempt, by, .. } => {
             format!("{key} belongs to {attempt:?} for longer, as asked by {}", Whom(*by))
         }
+        Note::DiskLost { .. } => "the disk has lost what was not synced".to_owned(),
         Note::Read { attempt, object, version, .. } => {
             format!("{object} v{} is read by {}", version.0, Whom(*attempt))
         }

@@ -242,34 +242,36 @@ impl Lock {
     }
 }
 
-/// What a lock rests on whose grants are keys on one server that has no disk: nothing hangs on what a disk
-/// keeps.
+/// What a lock rests on whose grants are keys on one server. If that has a disk, its disk must keep what it is told.
 const fn redis_needs(level: Level) -> &'static [Assumption] {
-    use Assumption::{DelayedRestart, NoStep, PauseWithinValidity, RateWithinDrift, ResourceChecksTokens};
+    use Assumption::{DelayedRestart, NoStep, PauseWithinValidity, RateWithinDrift, ResourceChecksTokens, SyncedDisk};
     match level {
         // On nothing. The owner value is compared in the step that deletes or extends, and is nobody else's;
         // neither a circle of waits nor the order of those that wait is anybody's but the lock's.
         Level::Conduct => &[],
-        // On nothing. The script draws the token in the step that takes the key, on one server: whatever the
-        // clocks, pauses and messages do, the grant that is newest has the highest token. Only a server that
-        // forgets its counter breaks this, and that the lock keeps it in memory is the lock's own fault: a
-        // restart that is delayed past every TTL saves the keys from being granted twice, and does nothing
-        // for the counter.
-        Level::Fence => &[],
+        // The script draws the token in the step that takes the key, on one server: whatever the clocks,
+        // pauses and messages do, the grant that is newest has the highest token. Only a server that forgets
+        // its counter breaks this. If its disk does, that is the disk's fault; that a lock keeps its counter in
+        // memory alone is the lock's own: a restart that is delayed past every TTL saves the keys from being
+        // granted twice, and does nothing for the counter.
+        Level::Fence => &[SyncedDisk],
         // The token is drawn with the grant, so that tokens are in the order of grants. What could turn them
         // round is a grant whose news is late, and whose key was gone before the promise: then a later grant
         // can be over when the earlier one's promise begins. (A counter that is forgotten is the lock's own
         // fault, as above.)
-        Level::Token => &[RateWithinDrift, NoStep],
+        Level::Token => &[RateWithinDrift, NoStep, SyncedDisk],
         // The key must outlive the promise: the server's clock may not gain on the holder's, by rate or
-        // by a step, and a server that has forgotten the key may not answer before the promise is over.
+        // by a step, and a server that has forgotten the key may not answer before the promise is over: be it
+        // that it has no disk, or that its disk forgets.
         // A holder that looks at its clock knows by itself when that is, and nobody may take the key away
         // before. A pause is no excuse, since only running time counts.
-        Level::Grant | Level::Tenure => &[RateWithinDrift, NoStep, DelayedRestart],
+        Level::Grant | Level::Tenure => &[RateWithinDrift, NoStep, DelayedRestart, SyncedDisk],
         // And a holder must be awake to see its promise end.
-        Level::Belief => &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity],
+        Level::Belief => &[RateWithinDrift, NoStep, DelayedRestart, SyncedDisk, PauseWithinValidity],
         // And an operation that was sent in time may arrive late: only the resource can tell.
-        Level::Effect => &[RateWithinDrift, NoStep, DelayedRestart, PauseWithinValidity, ResourceChecksTokens],
+        Level::Effect => {
+            &[RateWithinDrift, NoStep, DelayedRestart, SyncedDisk, PauseWithinValidity, ResourceChecksTokens]
+        }
         // Whoever dies, the lease ends what is left behind, on the server's clock: one that is set back makes
         // it last.
         Level::Return => &[NoStep],
@@ -303,7 +305,7 @@ mod tests {
             assert!(lower.iter().all(|assumption| upper.contains(assumption)), "{pair:?}");
             assert!(lower.len() < upper.len(), "{pair:?}");
         }
-        assert_eq!(redis().needs(Level::Fence), [], "tokens of one server are in the order of its grants");
+        assert_eq!(redis().needs(Level::Fence), [Assumption::SyncedDisk], "one server's tokens follow its grants");
     }
 
     #[test]

@@ -161,9 +161,11 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
             };
             format!("`{key}` has no owner now, {why}")
         }
-        Note::Owner { key, attempt: Some(attempt), .. } => {
-            format!("`{key}` is owned by {} (attempt {})", names.of(*attempt), attempt.ordinal())
+        Note::Owner { key, attempt: Some(attempt), cause, .. } => {
+            let still = if *cause == Cause::Restart { "still " } else { "" };
+            format!("`{key}` is {still}owned by {} (attempt {})", names.of(*attempt), attempt.ordinal())
         }
+        Note::DiskLost { .. } => "is back, its disk without what was not synced".to_owned(),
         Note::Extended { key, attempt, by, .. } => {
             let whom = if *by == Some(*attempt) { String::new() } else { format!(", as {} asked", of(by)) };
             format!("extends the lease on `{key}` of {} (attempt {}){whom}", names.of(*attempt), attempt.ordinal())

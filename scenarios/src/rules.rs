@@ -153,17 +153,17 @@ mod tests {
     fn what_the_check_keeps_rests_on_the_tokens_alone() {
         let needs = |resource: &str, steps: &str| {
             let rules = of(&format!("resource = \"{resource}\"\n{}", client(steps)));
-            assert_eq!(rules.needs[&Property::BeliefExclusion].len(), 4);
+            assert_eq!(rules.needs[&Property::BeliefExclusion].len(), 5);
             let counts = [Property::EffectOrder, Property::NoLostUpdate].map(|property| rules.needs[&property].len());
             (counts, rules.resource_checks_tokens)
         };
         let (one, two, blind) = ("\"read\", \"write\"", "{ read = \"x\" }, { write = \"y\" }", "\"write\"");
-        assert_eq!(needs("open", one), ([5, 5], false));
-        assert_eq!(needs("fence_rw", one), ([0, 0], true));
-        assert_eq!(needs("fence_rw", two), ([5, 0], false), "a barrier for each object does not see both");
-        assert_eq!(needs("version", one), ([5, 0], false), "it knows no order");
-        assert_eq!(needs("fence_w", one), ([5, 5], false), "nobody looks at the read");
-        assert_eq!(needs("fence_w", blind), ([0, 5], true));
+        assert_eq!(needs("open", one), ([6, 6], false));
+        assert_eq!(needs("fence_rw", one), ([1, 1], true));
+        assert_eq!(needs("fence_rw", two), ([6, 1], false), "a barrier for each object does not see both");
+        assert_eq!(needs("version", one), ([6, 1], false), "it knows no order");
+        assert_eq!(needs("fence_w", one), ([6, 6], false), "nobody looks at the read");
+        assert_eq!(needs("fence_w", blind), ([1, 6], true));
     }
 
     #[test]
@@ -173,12 +173,12 @@ mod tests {
             rules.needs[&Property::RightfulAccepted].clone()
         };
         for tokens_alone in ["open", "fence_w", "fence_rc", "fence_rw", "mark"] {
-            assert_eq!(needs(tokens_alone), [], "{tokens_alone}");
+            assert_eq!(needs(tokens_alone), [Assumption::SyncedDisk], "{tokens_alone}");
         }
-        assert_eq!(needs("fence_le"), [Assumption::ResourceChecksTokens]);
-        assert_eq!([needs("unique").len(), needs("version").len()], [5, 5]);
+        assert_eq!(needs("fence_le"), [Assumption::SyncedDisk, Assumption::ResourceChecksTokens]);
+        assert_eq!([needs("unique").len(), needs("version").len()], [6, 6]);
         let drawn = of(&format!("resource = \"fence_rw\"\n{}", client("\"ticket\", \"read\", \"write\"")));
-        assert_eq!(drawn.needs[&Property::RightfulAccepted].len(), 5, "the order is that of the draws");
+        assert_eq!(drawn.needs[&Property::RightfulAccepted].len(), 6, "the order is that of the draws");
     }
 
     #[test]
@@ -195,6 +195,6 @@ mod tests {
         let lock = Contender::built_in(&scenario.cells[0].lock);
         let own = lock.with_check(|_, seen| models::guard::Ruling::Accept { barrier: seen.barrier });
         let rules = World::of(&scenario.cells[0], &own).rules;
-        assert_eq!(rules.needs[&Property::EffectOrder].len(), 5);
+        assert_eq!(rules.needs[&Property::EffectOrder].len(), 6);
     }
 }

@@ -266,8 +266,8 @@ fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<
             Box::new(move || Box::new(redis::Sentinel::new(watches.clone())))
         }
         _ => {
-            let ttl_clock = service.redis().ttl_clock;
-            Box::new(move || Box::new(redis::Redis::new(ttl_clock)))
+            let settings = service.redis();
+            Box::new(move || Box::new(redis::Redis::new(settings)))
         }
     }
 }

@@ -49,6 +49,12 @@ impl<D: Domain> Core<D> {
                     self.end_stall(node, Part::REQUESTS);
                 }
             }
+            Event::SyncedAside { node, outages } => {
+                let state = self.node_mut(node);
+                if state.outages == outages {
+                    state.disk.end_sync_aside();
+                }
+            }
             Event::Moment { trigger, reacher, counted } => {
                 self.events += 1;
                 self.moment(trigger, reacher, counted);

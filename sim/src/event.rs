@@ -27,6 +27,8 @@ pub(crate) enum Event {
     Exit { node: NodeId, life: u32 },
     /// A slow sync is done.
     Synced { node: NodeId, life: u32 },
+    /// A slow disk has synced what no request waits for, unless it lost power meanwhile.
+    SyncedAside { node: NodeId, outages: u32 },
     /// A throttled process stops, or runs again.
     Throttle { strike: usize, stop: bool },
 }

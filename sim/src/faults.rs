@@ -380,17 +380,35 @@ impl<D: Domain> Core<D> {
     /// A service has synced its disk in this step: while the disk is slow, its request thread waits, and what
     /// it has decided in the step with it.
     pub(crate) fn wait_for_disk(&mut self, node: NodeId) {
-        let mut wait = Duration::ZERO;
-        for (strike, by) in self.node(node).slow_disk.clone() {
-            self.faults.strikes[strike].met += 1;
-            wait += self.draw_for_strike(strike, &by);
-        }
+        let wait = self.time_to_sync(node);
         if !wait.is_zero() {
             let life = self.node(node).life;
             self.begin_stall(node, Part::REQUESTS);
             self.node_mut(node).busy_until = self.now + wait;
             self.queue.push(self.now + wait, Event::Synced { node, life });
         }
+    }
+
+    /// A service has begun to sync its disk beside its requests, which do not wait.
+    pub(crate) fn sync_aside(&mut self, node: NodeId) {
+        let wait = self.time_to_sync(node);
+        let state = self.node_mut(node);
+        if wait.is_zero() {
+            state.disk.end_sync_aside();
+        } else {
+            let outages = state.outages;
+            self.queue.push(self.now + wait, Event::SyncedAside { node, outages });
+        }
+    }
+
+    /// How long a sync takes that begins now: while the disk is slow, it is met.
+    fn time_to_sync(&mut self, node: NodeId) -> Duration {
+        let mut wait = Duration::ZERO;
+        for (strike, by) in self.node(node).slow_disk.clone() {
+            self.faults.strikes[strike].met += 1;
+            wait += self.draw_for_strike(strike, &by);
+        }
+        wait
     }
 
     fn half_open(&mut self, strike: usize, forgets: &[NodeId], believes: &[NodeId]) {

@@ -224,13 +224,17 @@ impl<D: Domain> Sim<D> {
             let words = Rc::clone(&self.words);
             (Context { node, mono, boot, wall, attempt, disk, shortages, effects, next_conn, words }, state.life)
         };
-        let synced = cx.disk.syncs();
+        let (synced, was_aside) = (cx.disk.syncs(), cx.disk.is_syncing_aside());
         react(service.as_mut(), &mut cx);
         let mut core = self.core.borrow_mut();
         if cx.disk.syncs() > synced {
             core.wait_for_disk(node);
         }
+        let begins_aside = cx.disk.is_syncing_aside() && !was_aside;
         core.node_mut(node).disk = cx.disk;
+        if begins_aside {
+            core.sync_aside(node);
+        }
         for effect in cx.effects.drain(..) {
             // An effect may be a milestone at which the service is killed: the rest never happens.
             if core.may_act(node, life) {

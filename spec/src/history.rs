@@ -45,7 +45,7 @@ pub type EffectName = Name;
 /// |---|---|
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
-/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated` |
+/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated`, `DiskLost` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 /// | place of side effects | `Effected` |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -193,6 +193,12 @@ pub enum Note {
         /// process started.
         notes: u32,
     },
+    /// A lock server is back after a loss of power, and its disk had lost what was written and not synced. (A
+    /// shadow: the server does not know.)
+    DiskLost {
+        /// The server.
+        authority: NodeId,
+    },
     /// The resource answered a read.
     Read {
         /// By this attempt; `None`: by somebody outside any attempt.
@@ -291,6 +297,7 @@ digest_enum!(Note {
     13 => Ended { attempt },
     14 => Owner { authority, key, attempt, cause },
     18 => Extended { authority, key, attempt, by },
+    23 => DiskLost { authority },
     15 => Read { attempt, op, object, version },
     16 => Wrote { attempt, op, object, based_on, replaced },
     17 => Refused { attempt, op, object },
@@ -343,7 +350,7 @@ impl Note {
             | Self::Passed { attempt, .. }
             | Self::Refused { attempt, .. }
             | Self::Effected { attempt, .. } => *attempt,
-            Self::Promoted { .. } | Self::Demoted { .. } | Self::Replicated { .. } => None,
+            Self::Promoted { .. } | Self::Demoted { .. } | Self::Replicated { .. } | Self::DiskLost { .. } => None,
         }
     }
 }

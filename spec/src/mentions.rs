@@ -7,6 +7,7 @@
 //! | holding | what clients say of a lock that they take to be theirs, from `Granted` to `Ended` |
 //! | owning | what lock servers say of owners and their leases |
 //! | replicating | what lock servers say of whom they copy, and whose place they take |
+//! | losing | what disks lost |
 //! | acting | what came to the guarded resource and to the place of side effects |
 //!
 //! `Ended` is in two of them. A note of a client about an attempt that never asked for a lock is in none.
@@ -54,6 +55,8 @@ pub(crate) struct Mentions {
     pub(crate) asking: Vec<Mention>,
     pub(crate) holding: Vec<Mention>,
     pub(crate) owning: Vec<Owning>,
+    /// Indices of the notes.
+    pub(crate) losing: Vec<usize>,
     pub(crate) acting: Vec<Mention<Option<ClaimId>>>,
     /// What lock servers say of whom they copy and whose place they take: indices of notes.
     pub(crate) replicating: Vec<usize>,
@@ -64,8 +67,8 @@ pub(crate) struct Mentions {
 impl Mentions {
     pub(crate) fn of(history: &History, claims: &Claims) -> Self {
         let (asking, holding, owning, acting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (replicating, keys) = (Vec::new(), Vec::new());
-        let mut mentions = Self { asking, holding, owning, acting, replicating, keys };
+        let (losing, replicating, keys) = (Vec::new(), Vec::new(), Vec::new());
+        let mut mentions = Self { asking, holding, owning, losing, acting, replicating, keys };
         let mut keys = Keys::default();
         let claim_of = |attempt: AttemptId| claims.of_attempt(attempt);
         for (entry, noted) in history.entries.iter().enumerate() {
@@ -99,6 +102,7 @@ impl Mentions {
                     let key = keys.place(&mut mentions.keys, (authority, key));
                     mentions.owning.push(Owning { entry, claim: claim_of(attempt), key });
                 }
+                Note::DiskLost { .. } => mentions.losing.push(entry),
                 Note::Read { attempt, .. }
                 | Note::Wrote { attempt, .. }
                 | Note::Marked { attempt, .. }

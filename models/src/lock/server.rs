@@ -40,6 +40,12 @@ choices! {
     Persistence at "persistence": "What survives the server's process." {
         None = "none", "Nothing: a restarted server is empty",
             "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/";
+        Save = "save", "A snapshot of all keys, taken when the process is asked to end",
+            "https://github.com/redis/redis/blob/7.0.15/src/server.c, prepareForShutdown; save 3600 1 300 100 60 10000";
+        AofEverysec = "aof-everysec", "A log of all changes, written before the reply and synced each second",
+            "https://github.com/redis/redis/blob/7.0.15/src/aof.c, flushAppendOnlyFile";
+        AofAlways = "aof-always", "A log of all changes, synced before the reply",
+            "https://github.com/redis/redis/blob/7.0.15/src/aof.c, flushAppendOnlyFile";
     }
 }
 

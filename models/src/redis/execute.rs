@@ -10,17 +10,20 @@ use spec::{Cause, Note};
 
 use super::channels::Channels;
 use super::keyspace::{Data, Entry, Keyspace};
+use super::persist::Log;
 use super::replication::Replication;
 use super::reply::Refusal;
 use super::transaction::Transactions;
 use super::{Command, ExpireIf, Key, Length, Lives, RedisError, Reply, SetIf, Value};
 use crate::domain::Locks;
+use crate::lock::Persistence;
 
 /// One step of the server's thread.
 pub(super) struct Step<'a> {
     pub(super) keys: &'a mut Keyspace,
     pub(super) transactions: &'a mut Transactions,
     pub(super) channels: &'a mut Channels,
+    pub(super) log: &'a mut Log,
     pub(super) cx: &'a mut Context<Locks>,
     /// The clock of the times to live in ms, read once.
     pub(super) now: i64,
@@ -145,12 +148,12 @@ impl Step<'_> {
         })
     }
 
-    /// Why the server does not serve such a command.
+    /// Why the server does not serve such a command. A server that keeps no snapshots has none that failed.
     pub(super) fn refuses(&self, effect: Effect) -> Option<Refusal> {
         if effect == Effect::Reads {
             return None;
         }
-        if self.cx.shortages.of(Shortage::Disk) {
+        if self.log.persistence == Persistence::Save && self.cx.shortages.of(Shortage::Disk) {
             return Some(Refusal::Short(Shortage::Disk));
         }
         if effect == Effect::Grows && self.cx.shortages.of(Shortage::Memory) {
@@ -381,10 +384,19 @@ impl Step<'_> {
         true
     }
 
+    /// Says whose locks a server has found on its disk; that some ran out while it was down, it sees now.
+    pub(super) fn name_owners(&mut self) {
+        for (key, owner) in self.keys.owners() {
+            self.note_owner(key, Some(owner), Cause::Restart);
+            self.live(&key);
+        }
+    }
+
     /// A key has changed, or (if it does not exist any more) is gone: transactions that watch it will not run, and
-    /// replicas are to be told.
+    /// the log and replicas are to be told.
     pub(super) fn touch(&mut self, key: &Key, exists: bool) {
         self.transactions.touch(key, exists);
+        self.log.change(*key);
         if let Some(replication) = &mut self.replication {
             replication.change(*key);
         }

@@ -5,6 +5,7 @@
 //! | [`server`] | the server's state machine |
 //! | `execute`, `transaction` | one command or script, one connection's transaction |
 //! | `keyspace` | the keys, and when they are gone |
+//! | `persist` | what of the keys is on the disk |
 //! | `collections`, `channels` | lists and sorted sets; what is published |
 //! | [`command`], [`script`], [`fair`], [`reply`], [`value`] | what travels |
 //! | `wire` | the same as bytes: how a client says it, and what a server makes of it |
@@ -22,6 +23,7 @@ mod execute;
 pub mod fair;
 mod keyspace;
 pub mod lock;
+mod persist;
 pub mod redisson;
 pub mod redlock;
 pub mod replication;
@@ -40,6 +42,7 @@ pub use collections::{ListCommand, SortedCommand};
 pub use command::{Command, ExpireIf, Key, Length, Lives, Malformed, SetIf};
 pub use fair::{FairScript, Queue, Told};
 pub use lock::SingleRedis;
+pub use persist::Stored;
 pub use redisson::Redisson;
 pub use redlock::Redlock;
 pub use reply::{RedisError, Reply};

@@ -9,9 +9,9 @@
 //!   touches it. Redis also looks for expired keys by itself, ten times a second, and finds most of them;
 //!   here the keys of locks, and only those, are found at once, by a timer on the wall clock. No command
 //!   can tell the difference, but the history can: what has expired is owned no more.
-//! * **Persistence.** None: a restarted server is empty, counters included. It has the save points of the
-//!   default configuration all the same, and never comes to one: on a machine whose disk cannot be written it
-//!   refuses to write (`MISCONF`).
+//! * **Persistence.** As it is told: nothing, snapshots, a log (see `persist`). A server that keeps snapshots has the
+//!   save points of the default configuration: on a machine whose disk cannot be written it refuses to write
+//!   (`MISCONF`).
 //! * **Memory.** No policy of eviction: on a machine that is short of memory the server refuses to grow
 //!   (`OOM`). What it evicts, a fault evicts.
 //!
@@ -26,10 +26,11 @@ use super::Reply;
 use super::channels::Channels;
 use super::execute::Step;
 use super::keyspace::Keyspace;
+use super::persist::{FLUSH, Log};
 use super::replication::{Replicates, Replication};
 use super::transaction::Transactions;
 use crate::domain::{Locks, Message, Nudge};
-use crate::lock::TtlClock;
+use crate::lock::{RedisServer, TtlClock};
 
 /// A Redis server.
 ///
@@ -48,6 +49,7 @@ pub struct Redis {
     pub(super) keys: Keyspace,
     pub(super) transactions: Transactions,
     channels: Channels,
+    pub(super) log: Log,
     /// The deadline of the lock that expires next, as the timer is set.
     next_expiry: Option<i64>,
     /// Its part among several servers, if it is not alone.
@@ -56,10 +58,14 @@ pub struct Redis {
 
 impl Service<Locks> for Redis {
     fn on_start(&mut self, cx: &mut Context<Locks>) {
-        *self = Self { replication: self.replication.take(), ..Self::new(self.clock) };
+        let settings =
+            RedisServer { ttl_clock: self.clock, persistence: self.log.persistence, ..RedisServer::default() };
+        *self = Self { replication: self.replication.take(), ..Self::new(settings) };
+        self.load(cx);
         if let Some(replication) = &mut self.replication {
             replication.start(cx);
         }
+        self.end_step(cx);
     }
 
     fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
@@ -70,12 +76,14 @@ impl Service<Locks> for Redis {
             let reply = self.step(cx).serve(from.conn, command).unwrap_or_else(Reply::Error);
             cx.reply(from, reply);
         }
-        self.await_expiry(cx);
+        self.end_step(cx);
     }
 
     fn on_timer(&mut self, cx: &mut Context<Locks>, timer: TimerId) {
-        if timer != EXPIRY {
-            return self.on_replication_timer(cx, timer);
+        match timer {
+            FLUSH => return self.flush(cx),
+            EXPIRY => {}
+            other => return self.on_replication_timer(cx, other),
         }
         let mut step = self.step(cx);
         // Whichever key expires next, it is gone if it has expired, and if a step has taken the clock
@@ -85,6 +93,11 @@ impl Service<Locks> for Redis {
         }
         self.next_expiry = None;
         self.come_to_rest(cx);
+        self.keep(cx);
+    }
+
+    fn on_stop(&mut self, cx: &mut Context<Locks>) {
+        self.keep_all(cx);
     }
 
     fn on_nudge(&mut self, cx: &mut Context<Locks>, nudge: Nudge) {
@@ -93,6 +106,7 @@ impl Service<Locks> for Redis {
             Nudge::Promote => self.step(cx).promote(),
         }
         self.come_to_rest(cx);
+        self.keep(cx);
     }
 
     fn on_open(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
@@ -116,16 +130,22 @@ impl Service<Locks> for Redis {
 }
 
 impl Redis {
-    /// A server without keys, which counts their lives on that clock.
+    /// A server without keys, set so.
     #[must_use]
-    pub fn new(clock: TtlClock) -> Self {
-        Self { clock, ..Self::default() }
+    pub fn new(settings: RedisServer) -> Self {
+        Self { clock: settings.ttl_clock, log: Log::new(settings.persistence), ..Self::default() }
     }
 
-    /// One of several servers, primary or replica.
+    /// One of several servers, primary or replica. It keeps no keys on its disk.
     #[must_use]
     pub fn replicated(settings: Replicates) -> Self {
         Self { replication: Some(Box::new(Replication::new(settings))), ..Self::default() }
+    }
+
+    /// What every step ends with.
+    fn end_step(&mut self, cx: &mut Context<Locks>) {
+        self.await_expiry(cx);
+        self.keep(cx);
     }
 
     pub(super) fn step<'a>(&'a mut self, cx: &'a mut Context<Locks>) -> Step<'a> {
@@ -134,9 +154,9 @@ impl Redis {
             TtlClock::Wall => wall,
             TtlClock::Monotonic => i64::try_from(cx.mono.as_nanos() / NANOS).unwrap_or(i64::MAX),
         };
-        let Self { keys, transactions, channels, replication, .. } = self;
+        let Self { keys, transactions, channels, log, replication, .. } = self;
         let replication = replication.as_deref_mut();
-        Step { keys, transactions, channels, cx, now, wall, replication, asking: None }
+        Step { keys, transactions, channels, log, cx, now, wall, replication, asking: None }
     }
 
     /// Sets the timer for the next lock that expires.
@@ -170,7 +190,7 @@ fn deadline(clock: TtlClock, millis: i64) -> Deadline {
 /// Of a millisecond.
 const NANOS: u64 = 1_000_000;
 
-/// The timer of a server that is alone.
+/// The timer of the locks that expire.
 const EXPIRY: TimerId = TimerId(0);
 
 #[cfg(test)]

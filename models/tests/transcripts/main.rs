@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use format::{Ask, Row, START, Transcript, without_script};
+use format::{Ask, End, Row, START, Transcript, without_script};
 use host::{ConnId, Service};
 use model::Model;
+use models::lock::Persistence;
+use models::lock::switch::Choice;
 use models::redis::{Command, Value};
 
 /// Every committed transcript, in the order of the names.
@@ -26,8 +28,15 @@ fn transcripts() -> Vec<(PathBuf, Transcript)> {
     paths.into_iter().map(read).collect()
 }
 
+/// What scenario files call so.
+fn persistence(word: &str) -> Persistence {
+    let place = Persistence::WORDS.iter().position(|known| known.name == word);
+    Persistence::ALL[place.unwrap_or_else(|| panic!("no such persistence: {word}"))]
+}
+
 /// The model, asked as the real server was.
 struct Replay {
+    persistence: Persistence,
     model: Model,
     now: i64,
     connections: BTreeMap<String, ConnId>,
@@ -35,8 +44,8 @@ struct Replay {
 }
 
 impl Replay {
-    fn new() -> Self {
-        Self { model: Model::new(), now: START, connections: BTreeMap::new(), opened: 0 }
+    fn new(persistence: Persistence) -> Self {
+        Self { persistence, model: Model::new(persistence), now: START, connections: BTreeMap::new(), opened: 0 }
     }
 
     fn connection(&mut self, name: &str) -> ConnId {
@@ -57,14 +66,17 @@ impl Replay {
     /// Plays a row, and says what the model should have answered and did not.
     fn play(&mut self, row: &Row) -> Result<(), String> {
         match row {
-            Row::About(_) => *self = Self::new(),
+            Row::About(_) => *self = Self::new(self.persistence),
             Row::Wait(millis) => self.now += millis,
             Row::Close(name) => {
                 if let Some(conn) = self.connections.remove(name) {
                     self.model.close(conn, self.now);
                 }
             }
-            Row::Restart(_) => {
+            Row::Restart(end) => {
+                if *end == End::Shutdown {
+                    self.model.step(self.now, |redis, cx| redis.on_stop(cx));
+                }
                 self.model.step(self.now, |redis, cx| redis.on_start(cx));
                 self.connections.clear();
             }
@@ -85,7 +97,7 @@ fn the_model_answers_as_the_real_server_did() {
     let mut held = 0;
     let mut differences = Vec::new();
     for (path, transcript) in transcripts() {
-        let mut replay = Replay::new();
+        let mut replay = Replay::new(persistence(&transcript.header.persistence));
         for (i, row) in transcript.rows.iter().enumerate() {
             match replay.play(row) {
                 Ok(()) => held += usize::from(matches!(row, Row::Ask(Ask { unmodelled: None, .. }))),

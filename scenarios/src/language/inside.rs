@@ -4,11 +4,11 @@
 //!   that of its counter of tokens; `node` is every lock server.
 //! * `promote = NODES`: an operator makes a replica the primary.
 //! * `disk = { node, fails = "cannot-persist" | "out-of-memory" }`: the machine cannot write, or may use no
-//!   more memory. What its server refuses then is the model's to say.
+//!   more memory. What its server refuses then is the model's to say. A server that does not mind is refused.
 //! * `disk = { node, slow = SPAN }`: each sync takes so long. It is refused where nothing is ever synced.
 
 use host::{Name, Shortage, Span};
-use models::lock::ServerKind;
+use models::lock::{Persistence, ServerKind};
 
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
@@ -62,16 +62,31 @@ pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opti
         }
     };
     let (node, site) = named?;
+    let persistence = world.service.as_ref().map(|service| service.redis().persistence);
     match how {
-        Some(DiskFault::Fails(_)) => {
+        Some(DiskFault::Fails(what)) => {
             only(sink, site, &node, world, &[Kind::Server], "only a lock server minds what its machine is short of")?;
+            if what == Shortage::Disk && !persistence.is_none_or(|kept| kept == Persistence::Save) {
+                sink.error(site, "this can never apply: only a server with `persistence = \"save\"` minds such a disk");
+                return None;
+            }
+        }
+        Some(DiskFault::Slow(_)) if persistence.is_some_and(syncs) => {
+            let kinds = [Kind::Resource, Kind::Server];
+            only(sink, site, &node, world, &kinds, "only the resource and lock servers have disks")?;
         }
         Some(DiskFault::Slow(_)) => {
-            only(sink, site, &node, world, &[Kind::Resource], "only the resource waits for its disk")?;
+            let why = "only the resource waits for its disk, and a lock server with a log (`persistence`)";
+            only(sink, site, &node, world, &[Kind::Resource], why)?;
         }
         None => {}
     }
     Some(What::Disk { node, how: how? })
+}
+
+/// Whether such a server syncs its disk while it runs.
+const fn syncs(persistence: Persistence) -> bool {
+    matches!(persistence, Persistence::AofEverysec | Persistence::AofAlways)
 }
 
 /// A key that this cell's lock servers may have.

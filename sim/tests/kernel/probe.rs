@@ -174,6 +174,7 @@ pub(crate) enum Persistence {
     None,
     Written,
     Synced,
+    SyncedAside,
 }
 
 /// Keeps a number; has an alarm on each clock, 10 s after its start.
@@ -207,8 +208,10 @@ impl Service<Probe> for Store {
                 if self.persistence != Persistence::None && !cx.shortages.of(Shortage::Disk) {
                     cx.disk.append(value);
                 }
-                if self.persistence == Persistence::Synced {
-                    cx.disk.sync();
+                match self.persistence {
+                    Persistence::Synced => cx.disk.sync(),
+                    Persistence::SyncedAside => cx.disk.sync_aside(),
+                    Persistence::None | Persistence::Written => {}
                 }
                 cx.note(Note::Stored(value, cx.attempt));
                 for watcher in &self.watchers {

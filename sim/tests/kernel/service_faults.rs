@@ -187,3 +187,37 @@ fn a_slow_sync_that_death_cuts_short_is_over() {
     let (log, _) = world.fault(at(1_500), What::Kill(on(SERVER)), lasts(500)).run();
     assert_eq!(log.lines(), [(1_501, "Err(Closed)".to_owned()), (3_004, "Ok(7)".to_owned())]);
 }
+
+#[test]
+fn nobody_waits_for_a_sync_aside_and_until_its_end_a_loss_of_power_takes_what_it_covers() {
+    for (on_off, outage, kept) in [(false, 1_100, 7), (true, 1_100, 0), (true, 1_600, 7)] {
+        let world = World::new(Persistence::SyncedAside).client(|host, log| async move {
+            let first = line(&host).await;
+            until(&host, 1_000).await;
+            let _ = first.call(Ask::Put(7), secs(5)).await;
+            log.word(&host, "put");
+            until(&host, 3_000).await;
+            log.say(&host, get(&line(&host).await).await.map(|kept| kept.0));
+        });
+        let world = world.fault(at(outage), What::PowerOff(on(SERVER)), lasts(100));
+        let slow = What::SlowDisk(on(SERVER), host::Span::Fixed(ms(500)));
+        let (log, outcome) = world.fault_if(on_off, at(500), slow, lasts(3_000)).run();
+        assert_eq!(log.lines(), [(1_002, "put".to_owned()), (3_004, format!("Ok({kept})"))], "{on_off} {outage}");
+        assert_eq!(outcome.strikes.first().filter(|_| on_off).map_or(0, |strike| strike.met), u32::from(on_off));
+    }
+}
+
+#[test]
+fn what_another_thread_syncs_is_kept_although_its_process_dies_meanwhile() {
+    let world = World::new(Persistence::SyncedAside).client(|host, log| async move {
+        let first = line(&host).await;
+        until(&host, 1_000).await;
+        let _ = first.call(Ask::Put(7), secs(5)).await;
+        until(&host, 3_000).await;
+        log.say(&host, get(&line(&host).await).await.map(|kept| kept.0));
+    });
+    let slow = What::SlowDisk(on(SERVER), host::Span::Fixed(ms(500)));
+    let world = world.fault(at(500), slow, lasts(3_000)).fault(at(1_100), What::Kill(on(SERVER)), lasts(100));
+    let world = world.fault(at(1_800), What::PowerOff(on(SERVER)), lasts(100));
+    assert_eq!(world.words(), ["Ok(7)"]);
+}

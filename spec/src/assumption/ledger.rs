@@ -27,9 +27,7 @@ fn first_breach(case: &Case<'_>, assumption: Assumption) -> Option<SimTime> {
         Assumption::RateWithinDrift => rate::first_beyond_drift(case),
         Assumption::NoStep => servers::first_step(case),
         Assumption::DelayedRestart => servers::first_hasty_restart(case),
-        // No history shows it yet. The services that keep their state on disk will have to note what a loss of power
-        // took from them.
-        Assumption::SyncedDisk => None,
+        Assumption::SyncedDisk => servers::first_loss_of_a_disk(case),
         Assumption::NoLossyFailover => failover::first_loss(case),
         Assumption::ResourceChecksTokens => {
             // True of the whole run, but no matter if nobody came to the resource.

@@ -1,13 +1,15 @@
-//! What befell a lock server while it had an owner for some key: `no-step` and `delayed-restart`.
+//! What befell a lock server while it had an owner for some key: `no-step` and `delayed-restart`; and what its disk lost:
+//! `synced-disk`.
 //!
 //! * `no-step` is broken if the server's wall clock jumped then, and the server counts leases on it; or that
 //!   of a client that does, while it was promised the lock. A clock on which no deadline hangs may be set.
 //!   (A wall clock that runs on through machine sleep has not jumped; one that is set right after a virtual
 //!   machine's stop has.)
 //! * `delayed-restart` is broken if the server died then, and a process ran there again no more than
-//!   the longest TTL later: it must stay out for *longer*, since a key may live to its last instant.
-//!   Broken at the restart. Whether the server had lost its memory does not show in a history, so a
-//!   restart with memory counts as well.
+//!   the longest TTL later, and did not name the owner again: it must stay out for *longer*, since a key may live
+//!   to its last instant. Broken at the restart.
+//! * `synced-disk` is broken when a server is back whose disk has lost what was written to it, whatever that was:
+//!   who owned what, or how far a counter of tokens had come.
 //!
 //! What a server owned when it died it owns no more, unless it names the owner again when it is back.
 //! What it frees in the very instant of a step or a death it owned until then: the step itself may have
@@ -19,7 +21,7 @@ use std::iter::Peekable;
 use host::{Clock, NodeId, SimTime};
 
 use super::ledger::earlier;
-use crate::history::{Activity, Entry, Note};
+use crate::history::{Activity, Cause, Entry, Note};
 use crate::judge::Case;
 use crate::rules::Rules;
 use crate::windows::Stretch;
@@ -35,18 +37,41 @@ pub(super) fn first_hasty_restart(case: &Case<'_>) -> Option<SimTime> {
     first_while_owned(case, hasty_restarts(case))
 }
 
-/// Something that happened to a lock server, and matters if it had an owner for some key then.
+/// When a lock server was first back without what had been on its disk.
+pub(super) fn first_loss_of_a_disk(case: &Case<'_>) -> Option<SimTime> {
+    let mut losses = case.grants.mentions.losing.iter().map(|entry| &case.history.entries[*entry]);
+    let is_of_a_server = |entry: &&Entry| match entry.note {
+        Note::DiskLost { authority } => case.rules.authorities.contains(&authority),
+        _ => false,
+    };
+    losses.find(is_of_a_server).map(|entry| entry.at)
+}
+
+/// Something that happened to a lock server, and matters if it had an owner for some key then, and forgot it.
 struct Blow {
     at: SimTime,
     server: NodeId,
     /// When the assumption is broken, if it matters.
     breaks: SimTime,
+    /// What it forgets.
+    forgets: Forgets,
+}
+
+/// Which owners a blow takes from a server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Forgets {
+    /// None: that it has any is what matters.
+    Nothing,
+    /// Those that it does not name again when the assumption would be broken.
+    Unnamed,
 }
 
 /// Every step of the wall clock of a lock server that counts leases on it.
 fn steps(case: &Case<'_>) -> Vec<Blow> {
     let servers = case.rules.authorities.iter().filter(|server| case.lease_clock(**server) == Clock::Wall);
-    let blows = servers.flat_map(|&server| steps_of(case, server).map(move |at| Blow { at, server, breaks: at }));
+    let blows = servers.flat_map(|&server| {
+        steps_of(case, server).map(move |at| Blow { at, server, breaks: at, forgets: Forgets::Nothing })
+    });
     blows.collect()
 }
 
@@ -77,7 +102,7 @@ fn hasty_restarts(case: &Case<'_>) -> Vec<Blow> {
                 (Activity::Dead, None) => died = Some(at),
                 (Activity::Running | Activity::Unrenewed | Activity::Paused, Some(since)) => {
                     if ttl.is_none_or(|ttl| at.since(since) <= ttl) {
-                        blows.push(Blow { at: since, server, breaks: at });
+                        blows.push(Blow { at: since, server, breaks: at, forgets: Forgets::Unnamed });
                     }
                     died = None;
                 }
@@ -104,11 +129,26 @@ fn first_while_owned(case: &Case<'_>, mut blows: Vec<Blow>) -> Option<SimTime> {
             owned.forget(server);
         }
         owned.take_all(&mut entries, blow.at);
-        if owned.had_some(blow.server, blow.at) {
+        let kept = match blow.forgets {
+            Forgets::Nothing => BTreeSet::new(),
+            Forgets::Unnamed => named_again(case, blow.server, blow.breaks),
+        };
+        if owned.had_some(blow.server, blow.at, &kept) {
             first = earlier(first, Some(blow.breaks));
         }
     }
     first
+}
+
+/// The keys whose owners a server named again in the instant in which it was back.
+fn named_again<'h>(case: &Case<'h>, server: NodeId, back: SimTime) -> BTreeSet<&'h str> {
+    let of_that_instant = case.history.entries.iter().skip_while(|entry| entry.at < back);
+    let of_that_instant = of_that_instant.take_while(|entry| entry.at == back);
+    let named = of_that_instant.filter_map(|entry| match &entry.note {
+        Note::Owner { authority, key, attempt: Some(_), cause: Cause::Restart } if *authority == server => Some(&**key),
+        _ => None,
+    });
+    named.collect()
 }
 
 /// Every death of a lock server, in order.
@@ -148,19 +188,19 @@ impl<'h> Owned<'h> {
         self.keys.retain(|(other, _)| *other != server);
     }
 
-    /// Whether the server owned something in that instant, the latest that was taken in.
-    fn had_some(&self, server: NodeId, at: SimTime) -> bool {
-        self.freed.get(&server) == Some(&at)
-            || self.keys.range((server, "")..).next().is_some_and(|(one, _)| *one == server)
+    /// Whether the server owned something in that instant, the latest that was taken in, beside what it has kept.
+    fn had_some(&self, server: NodeId, at: SimTime, kept: &BTreeSet<&str>) -> bool {
+        let of_server = self.keys.range((server, "")..).take_while(|(one, _)| *one == server);
+        self.freed.get(&server) == Some(&at) || of_server.into_iter().any(|(_, key)| !kept.contains(key))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use host::Clock;
+    use host::{Clock, NodeId};
 
-    use crate::Assumption::{DelayedRestart, NoStep};
-    use crate::history::Ticking;
+    use crate::Assumption::{DelayedRestart, NoStep, SyncedDisk};
+    use crate::history::{Entry, Note, Ticking};
     use crate::testing::{Story, lasting, ms};
 
     /// A story of two lock servers, the first of which has an owner from 10 ms on; the TTL is 90 ms.
@@ -292,6 +332,41 @@ mod tests {
         story.at(50).server(1).dies();
         story.at(140).server(1).restarts();
         assert_eq!(story.breach(DelayedRestart), Some(ms(140)), "a key may live to its last instant");
+    }
+
+    #[test]
+    fn a_restart_at_once_breaks_nothing_if_the_server_names_every_owner_again() {
+        let mut story = owned();
+        story.at(50).server(1).dies();
+        story.at(60).server(1).restarts();
+        story.at(60).client(1).remembered_by(1);
+        assert_eq!(story.breach(DelayedRestart), None);
+        // One of two is not enough, nor is a name that comes later, nor another server's.
+        let mut story = owned();
+        story.at(20).client(2).takes_lock("parcels", 100);
+        story.at(50).server(1).dies();
+        story.at(60).server(1).restarts();
+        story.at(60).client(1).remembered_by(1);
+        assert_eq!(story.breach(DelayedRestart), Some(ms(60)));
+        for (at, server) in [(61, 1), (60, 2)] {
+            let mut story = owned();
+            story.at(50).server(1).dies();
+            story.at(60).server(1).restarts();
+            story.at(at).client(1).remembered_by(server);
+            assert_eq!(story.breach(DelayedRestart), Some(ms(60)));
+        }
+    }
+
+    #[test]
+    fn a_disk_that_loses_what_was_written_breaks_its_promise_when_the_server_is_back() {
+        let mut story = owned();
+        story.declare(SyncedDisk);
+        story.at(50).server(1).dies();
+        story.at(60).server(1).restarts();
+        assert_eq!(story.breach(SyncedDisk), None, "nothing was on it");
+        let (authority, at) = (NodeId::new(0), ms(60));
+        story.history.entries.push(Entry { at, node: authority, note: Note::DiskLost { authority } });
+        assert_eq!(story.breach(SyncedDisk), Some(ms(60)));
     }
 
     #[test]

@@ -175,12 +175,7 @@ impl World {
 
     /// A service has synced its disk: if that is slow, the part that attends to requests waits for it.
     pub(crate) fn wait_for_disk(self: &Rc<Self>, node: NodeId) {
-        let (life, wait) = {
-            let mut state = self.state_mut();
-            let slow = state.node(node).slow_disk.clone();
-            let wait: Duration = slow.iter().map(|(strike, by)| state.meet(*strike, by)).sum();
-            (state.node(node).life, wait)
-        };
+        let (life, wait) = (self.state().node(node).life, self.time_to_sync(node));
         if !wait.is_zero() {
             self.begin_stall(node, Part::REQUESTS);
             self.later(wait, move |world| {
@@ -190,6 +185,22 @@ impl World {
                 }
             });
         }
+    }
+
+    /// A service has begun to sync its disk beside its requests, which do not wait.
+    pub(crate) fn sync_aside(self: &Rc<Self>, node: NodeId) {
+        let end = move |world: &Rc<Self>| world.state_mut().node_mut(node).disk.end_sync_aside();
+        match self.time_to_sync(node) {
+            wait if wait.is_zero() => end(self),
+            wait => self.later(wait, move |world| end(world)),
+        }
+    }
+
+    /// How long a sync takes that begins now.
+    fn time_to_sync(&self, node: NodeId) -> Duration {
+        let mut state = self.state_mut();
+        let slow = state.node(node).slow_disk.clone();
+        slow.iter().map(|(strike, by)| state.meet(*strike, by)).sum()
     }
 
     /// A process, or a part of it, begins or ceases to stand still: its madsim nodes follow.

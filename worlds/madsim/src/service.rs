@@ -135,12 +135,16 @@ impl Serving {
             (std::mem::take(&mut state.node_mut(node).disk), state.node(node).shortages)
         };
         let mut cx = Context { disk, shortages, attempt, ..Context::at(node, mono, wall) };
-        let synced = cx.disk.syncs();
+        let (synced, was_aside) = (cx.disk.syncs(), cx.disk.is_syncing_aside());
         react(self.service.borrow_mut().as_mut(), &mut cx);
         let has_synced = cx.disk.syncs() > synced;
+        let begins_aside = cx.disk.is_syncing_aside() && !was_aside;
         world.state_mut().node_mut(node).disk = cx.disk;
         if has_synced {
             world.wait_for_disk(node);
+        }
+        if begins_aside {
+            world.sync_aside(node);
         }
         for effect in cx.effects {
             // An effect may be a milestone at which the service is killed: the rest never happens.

@@ -11,9 +11,10 @@ use crate::redis::{Command, Key, Lives, Script, SetIf};
 
 mod channels;
 mod collections;
-mod contract;
 mod fair;
 mod owners;
+mod persistence;
+mod shortage;
 
 /// A server, the clock on its wall, and the client that is asking.
 struct Bench {
@@ -345,7 +346,7 @@ fn a_restart_forgets_everything() {
 #[test]
 fn on_a_monotonic_clock_a_step_changes_no_lease() {
     let mut t = Bench::new();
-    t.redis = Redis::new(TtlClock::Monotonic);
+    t.redis = Redis::new(RedisServer { ttl_clock: TtlClock::Monotonic, ..RedisServer::default() });
     let start = t.now;
     t.as_client(1).set_nx(A, 10_000);
     t.now += 3_600_000;

@@ -25,13 +25,21 @@ fn an_eviction_takes_a_key_of_the_lock_servers() {
 #[test]
 fn a_disk_fails_or_is_slow() {
     let fails = |what| What::Disk { node: nodes(&["redis-1"]), how: DiskFault::Fails(what) };
-    assert_eq!(what("disk = { node = \"redis-1\", fails = \"cannot-persist\" }"), fails(Shortage::Disk));
+    let kept = |persistence: &str, disk: &str| {
+        format!("{}\n[service.redis]\npersistence = \"{persistence}\"\n", faulty(&format!("disk = {disk}")))
+    };
+    let full = kept("save", "{ node = \"redis-1\", fails = \"cannot-persist\" }");
+    assert_eq!(cell(&full).faults[0].what, fails(Shortage::Disk));
     assert_eq!(what("disk = { node = \"redis-1\", fails = \"out-of-memory\" }"), fails(Shortage::Memory));
-    let slow = DiskFault::Slow(Span::Fixed(Duration::from_millis(200)));
+    let slow_by = || DiskFault::Slow(Span::Fixed(Duration::from_millis(200)));
     assert_eq!(
         what("disk = { node = \"resource\", slow = \"200ms\" }"),
-        What::Disk { node: nodes(&["resource"]), how: slow }
+        What::Disk { node: nodes(&["resource"]), how: slow_by() }
     );
+    for persistence in ["aof-everysec", "aof-always"] {
+        let slow = kept(persistence, "{ node = [\"redis-1\", \"resource\"], slow = \"200ms\" }");
+        assert_eq!(cell(&slow).faults[0].what, What::Disk { node: nodes(&["redis-1", "resource"]), how: slow_by() });
+    }
     refuse(&faulty("disk = «{ node = \"redis-1\" }»"), "nothing is wrong with this disk: it `fails` or is `slow`");
     refuse(
         &faulty("disk = «{ node = \"redis-1\", fails = \"cannot-persist\", slow = \"1s\" }»"),
@@ -56,6 +64,10 @@ fn a_disk_that_nobody_minds_is_refused() {
     );
     refuse(
         &faulty("disk = { node = «\"redis-1\"», slow = \"1s\" }"),
-        "this can never apply: only the resource waits for its disk",
+        "this can never apply: only the resource waits for its disk, and a lock server with a log (`persistence`)",
+    );
+    refuse(
+        &faulty("disk = { node = «\"redis-1\"», fails = \"cannot-persist\" }"),
+        "this can never apply: only a server with `persistence = \"save\"` minds such a disk",
     );
 }

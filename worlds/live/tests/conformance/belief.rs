@@ -11,6 +11,7 @@
 use std::ops::RangeInclusive;
 
 use host::ConnId;
+use models::lock::Persistence;
 use models::redis::{Command, Length, Lives};
 
 use crate::format::without_script;
@@ -35,7 +36,7 @@ pub(crate) enum Heard {
 impl Belief {
     /// An empty server.
     pub(crate) fn new() -> Self {
-        Self { states: vec![Model::new()] }
+        Self { states: vec![Model::new(Persistence::None)] }
     }
 
     /// Takes in the reply to a command that the server has run within these ms.
