@@ -78,6 +78,9 @@ fn of_service(cell: &Cell) -> Vec<String> {
 pub(crate) fn settings(service: &Service) -> Vec<(&'static str, &'static str)> {
     let keeps: &[(&str, &str)] = match service.redis().persistence {
         Persistence::None => &[("save", ""), ("appendonly", "no")],
+        Persistence::Save => &[("save", "3600 1 300 100 60 10000"), ("appendonly", "no")],
+        Persistence::AofEverysec => &[("save", ""), ("appendonly", "yes"), ("appendfsync", "everysec")],
+        Persistence::AofAlways => &[("save", ""), ("appendonly", "yes"), ("appendfsync", "always")],
     };
     // What it does to keys it tells.
     keeps.iter().copied().chain([("notify-keyspace-events", "EA")]).collect()

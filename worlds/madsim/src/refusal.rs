@@ -93,7 +93,7 @@ pub(crate) fn of_fault(fault: &Fault<Nudge>) -> Vec<Refusal> {
     match &fault.lasts {
         Lasts::For(span) => refusals.extend(of_span(name, span)),
         Lasts::By(..) => {
-            refusals.push(Refusal(format!("{name}: no machine's clock can end it: madsim has one for all")))
+            refusals.push(Refusal(format!("{name}: no machine's clock can end it: madsim has one for all")));
         }
         Lasts::Until(when) => refusals.extend(of_moment(when)),
         Lasts::Instant | Lasts::ToTheEnd => {}
