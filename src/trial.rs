@@ -100,6 +100,13 @@ impl Trial {
         Self { own: Some(Contender::own(name, make)), ..self }
     }
 
+    /// It takes so many of the servers that a client counts to make it the owner: of a lock of one's own, which by
+    /// default is on one server.
+    #[must_use]
+    pub fn quorum(self, quorum: usize) -> Self {
+        Self { own: self.own.map(|own| own.with_quorum(quorum)), ..self }
+    }
+
     /// Plays against a resource with a check of one's own in place of the scenario's.
     #[must_use]
     pub fn check(self, check: impl Fn(&Op, Seen) -> Ruling + Send + Sync + 'static) -> Self {

@@ -40,6 +40,8 @@ pub struct Contender {
     name: String,
     /// `None`: each client has the lock that the scenario says.
     own: Option<Arc<MakeClients>>,
+    /// Of a lock of a user's own: how many servers make a grant.
+    quorum: usize,
     check: Option<OwnCheck>,
 }
 
@@ -61,10 +63,10 @@ impl Contender {
     /// The locks that the scenario itself says, `lock` for most or all of its clients.
     #[must_use]
     pub fn built_in(lock: &Lock) -> Self {
-        Self { name: lock.facts().name.to_owned(), own: None, check: None }
+        Self { name: lock.facts().name.to_owned(), own: None, quorum: 1, check: None }
     }
 
-    /// A user's own lock, which counts its leases on the monotonic clock. `make` is called for each process, so
+    /// A user's own lock, on one server, which counts its leases on the monotonic clock. `make` is called for each process, so
     /// that each has connections of its own.
     pub fn own<R, F>(name: &str, make: F) -> Self
     where
@@ -76,13 +78,24 @@ impl Contender {
             let make = Arc::clone(&make);
             program(bench, Clock::Monotonic, resource, script, move |bench| make(bench))
         };
-        Self { name: name.to_owned(), own: Some(Arc::new(clients)), check: None }
+        Self { name: name.to_owned(), own: Some(Arc::new(clients)), quorum: 1, check: None }
     }
 
     /// The same, against a resource that decides by `check` instead of what the scenario says.
     #[must_use]
     pub fn with_check(self, check: impl Fn(&Op, Seen) -> Ruling + Send + Sync + 'static) -> Self {
         Self { check: Some(OwnCheck(Arc::new(check))), ..self }
+    }
+
+    /// The same, but it takes so many of the servers that a client counts to make it the owner.
+    #[must_use]
+    pub fn with_quorum(self, quorum: usize) -> Self {
+        Self { quorum, ..self }
+    }
+
+    /// How many servers make a grant, if the scenario does not say it by its lock.
+    pub(crate) fn own_quorum(&self) -> Option<usize> {
+        self.own.as_ref().map(|_| self.quorum)
     }
 
     pub(crate) fn check(&self) -> Option<OwnCheck> {

@@ -17,7 +17,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
     let is_own = contender.check().is_some();
     let needs = |property: &Property| (*property, needs(cell, *property, is_own));
     Rules {
-        quorum: quorum(cell, nodes),
+        quorum: contender.own_quorum().unwrap_or_else(|| quorum(cell, nodes)),
         policies,
         needs: Property::ALL.iter().map(needs).collect(),
         ttl: cell.clients.iter().filter(|client| client.ttl.is_some()).flat_map(leases).max(),
@@ -128,6 +128,33 @@ mod tests {
         let repeated = "{ repeat = { times = 2, do = [{ extend = { by = \"30s\" } }, { extend = { by = \"1s\" } }] } }";
         let rules = of(&client(repeated));
         assert_eq!((rules.ttl, rules.rate_allowance.get()), (Some(Duration::from_secs(30)), 10_169));
+    }
+
+    #[test]
+    fn a_quorum_is_what_the_lock_says_of_the_servers_that_its_clients_know() {
+        let quorum = |keys: &str| {
+            let text = format!("{}{keys}", HEAD.replace("lock = \"redis\"\n", ""));
+            let scenario = load("rules.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            let contender = Contender::built_in(&scenario.cells[0].lock);
+            let rules = World::of(&scenario.cells[0], &contender).rules;
+            (rules.quorum, rules.authorities.len())
+        };
+        let redlock = "lock = \"redlock\"\n[client.A]\n";
+        assert_eq!(quorum("lock = \"redis\"\n[client.A]\n"), (1, 1));
+        assert_eq!(quorum(redlock), (3, 5));
+        assert_eq!(quorum(&format!("service.redis.nodes = 4\n{redlock}")), (3, 4));
+        assert_eq!(
+            quorum(&format!("{redlock}[lock.redlock]\nquorum = 2\n").replace("lock = \"redlock\"\n", "")),
+            (2, 5)
+        );
+        let own = "servers = [\"redis-1\", \"redis-2\", \"redis-3\"]\n";
+        assert_eq!(quorum(&format!("{redlock}{own}[client.B]\n")), (2, 5), "the least that is enough for anybody");
+        assert_eq!(quorum("lock = \"none\"\n[client.A]\n"), (1, 0));
+        let scenario = load("rules.toml", &format!("{}[client.A]\n", HEAD.replace("\"redis\"", "\"redlock\"")), &[])
+            .expect("it is one");
+        let own = || Contender::own("own", |_| models::none::NoLock);
+        let of = |contender: Contender| World::of(&scenario.cells[0], &contender).rules.quorum;
+        assert_eq!([of(own()), of(own().with_quorum(3))], [1, 3], "one's own says it itself");
     }
 
     #[test]

@@ -6,17 +6,19 @@
 //!
 //! | the page's step | here |
 //! |---|---|
-//! | 1. get the current time | `ask`: `asked_at` |
-//! | 2. `SET NX PX` with one key and one random value on all servers, in turn, with a small timeout for each | `gather`, `taking` |
-//! | 3. it is ours if a majority said yes, and the time since then is less than the lease | `ask`: `quorum`, `is_valid` |
-//! | 4. its validity is what is left of the lease, less an allowance for drift | `ask`: `end`, `until` |
+//! | 1. get the current time | `acquire` |
+//! | 2. `SET NX PX` with one key and one random value on all servers, in turn, with a small timeout for each | `acquire`, `gather`, `taking` |
+//! | 3. it is ours if a majority said yes, and the time since then is less than the lease | `granted` |
+//! | 4. its validity is what is left of the lease, less an allowance for drift | `granted`, `promised` |
 //! | 5. otherwise unlock all servers, also those that seem not to have it | `clean_up` |
 //! | retry after a random delay | the client, as the script's `retry` says |
 //! | release on all servers | `release` |
 //! | extend with a script on all servers; by a majority, within the validity | `renew`, `extension` |
 //!
 //! Departures: none in what is sent. Fencing tokens are no part of the page: see [`MajorityToken`]. Each
-//! [switch](RedlockLock) is a departure of its own, with its source.
+//! [switch](RedlockLock) is a departure of its own, with its source. Of a library, what its switches say is here, and not: that
+//! `redlock-rb` and `node-redlock` keep one value for all tries of a call, that `node-redlock` gives its keys back after the
+//! last of them, and that Redisson's keys are hashes.
 
 mod tokens;
 mod votes;
@@ -82,8 +84,17 @@ impl<H: RedisHost> Recipe<H> for Redlock<H> {
     }
 
     async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Value> {
-        let value = self.0.memory.value(host, self.0.switches.value);
-        self.ask(host, lock, value).await
+        let Inner { switches, quorum, memory, .. } = &*self.0;
+        let value = memory.value(host, switches.value);
+        let asked_at = self.now(host); // 1
+        host.point(points::ASKING).await;
+        let stops = |votes: &Votes| switches.stop == Stop::AtQuorum && votes.yes() >= *quorum;
+        let votes = self.gather(host, |_| Some(self.taking(lock, &value)), stops).await; // 2
+        match self.granted(host, lock, &value, &votes, asked_at).await {
+            Some(_) if switches.on_error == NodeError::Raised && !votes.are_clear() => Acquired::Failed,
+            Some(lease) => Acquired::Granted(lease),                 // 3, 4
+            None => self.clean_up(host, lock, &value, &votes).await, // 5
+        }
     }
 
     async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Value>, by: Option<Duration>) -> Renewal {
@@ -117,27 +128,27 @@ impl<H: RedisHost> Redlock<H> {
         ttl.saturating_sub(self.0.switches.drift(ttl))
     }
 
-    /// Steps 1 to 5.
-    async fn ask(&self, host: &H, lock: LockName, value: Value) -> Acquired<Value> {
+    /// Steps 3 and 4: the lease, if a majority said yes and there is time left of it.
+    async fn granted(
+        &self,
+        host: &H,
+        lock: LockName,
+        value: &Value,
+        votes: &Votes,
+        asked_at: MonoTime,
+    ) -> Option<Lease<Value>> {
         let Inner { switches, quorum, ttl, .. } = &*self.0;
-        let asked_at = self.now(host);
-        host.point(points::ASKING).await;
-        let stops = |votes: &Votes| switches.stop == Stop::AtQuorum && votes.yes() >= *quorum;
-        let votes = self.gather(host, |_| Some(self.taking(lock, &value)), stops).await;
         if votes.yes() < *quorum {
-            return self.clean_up(host, lock, &value, &votes).await;
+            return None;
         }
         host.point(points::QUORUM).await;
-        let Some(token) = self.number(host, lock, &value, &votes).await else {
-            return self.clean_up(host, lock, &value, &votes).await;
-        };
+        let token = self.number(host, lock, value, votes).await?;
         let counted_from = if switches.lease_from == LeaseStart::Request { asked_at } else { self.now(host) };
         if switches.lease == WhenTold::Granted {
             let told = Command::pexpire(lock, px(*ttl));
             self.gather(host, |place| votes.said_yes(place).then(|| told.clone()), |_| false).await;
         }
-        let until = counted_from + self.promised(*ttl);
-        // The validity is counted from the first look at the clock, from whenever the lease is.
+        // The validity is what is left from the first look at the clock, from whenever the lease is counted.
         let (now, end) = (self.now(host), asked_at + self.promised(*ttl));
         let is_valid = match switches.accept {
             Accept::ValidityLeft => now < end,
@@ -145,13 +156,11 @@ impl<H: RedisHost> Redlock<H> {
             Accept::QuorumAlone => true,
         };
         if !is_valid {
-            return self.clean_up(host, lock, &value, &votes).await;
-        }
-        if switches.on_error == NodeError::Raised && votes.any_failed() {
-            return Acquired::Failed;
+            return None;
         }
         host.point(points::VALID).await;
-        Acquired::Granted(Lease { proof: value, token, until: Some(until), counted: self.counted(&votes) })
+        let until = Some(counted_from + self.promised(*ttl));
+        Some(Lease { proof: value.clone(), token, until, counted: self.counted(votes) })
     }
 
     /// How a server is asked for the key.

@@ -56,11 +56,6 @@ impl Votes {
         self.0.iter().all(|vote| matches!(vote, Vote::Yes(_) | Vote::No))
     }
 
-    /// Whether some server gave an error or no answer.
-    pub(super) fn any_failed(&self) -> bool {
-        !self.are_clear()
-    }
-
     /// The highest count of those that said yes.
     pub(super) fn highest(&self) -> Option<Token> {
         let counts = self.0.iter().filter_map(|vote| match vote {
