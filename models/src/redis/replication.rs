@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`feed`](self::feed) | what a primary sends its replicas, and what an offset counts |
+//! | [`feed`] | what a primary sends its replicas, and what an offset counts |
 //! | `primary` | whom it feeds, how far they are, `min-replicas-to-write` |
 //! | `replica` | the connection to the primary, what a replica does with what comes |
 //! | `role` | `REPLICAOF`, `ROLE`, `INFO`, `CLIENT KILL` |

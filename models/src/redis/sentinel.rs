@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`ask`](self::ask) | what clients and other Sentinels ask |
+//! | [`ask`] | what clients and other Sentinels ask |
 //! | `instance` | what it knows of one server, and its connection to it |
 //! | `watch` | `PING`, `INFO`, hellos; what follows from an `INFO` |
 //! | `down` | subjectively and objectively down |
