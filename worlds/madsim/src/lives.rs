@@ -175,7 +175,8 @@ impl World {
 
     /// A service has synced its disk: if that is slow, the part that attends to requests waits for it.
     pub(crate) fn wait_for_disk(self: &Rc<Self>, node: NodeId) {
-        let (life, wait) = (self.state().node(node).life, self.time_to_sync(node));
+        let wait = self.time_to_sync(node);
+        let life = self.state().node(node).life;
         if !wait.is_zero() {
             self.begin_stall(node, Part::REQUESTS);
             self.later(wait, move |world| {
