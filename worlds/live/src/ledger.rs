@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use host::{AttemptId, Name, NodeId, SimTime, WallTime};
+use models::redis::lock::COUNTER;
 use spec::{Cause, Entry, Note};
 
 use crate::line::Call;
@@ -145,6 +146,8 @@ impl Ledger {
         let asking = sent.call.attempt;
         for (i, (how, key)) in changes.iter().enumerate() {
             match *how {
+                // Whoever raises the counter of tokens owns nothing by it.
+                "set" if *key == COUNTER => {}
                 "set" => self.own(at, *key, asking, true),
                 // Its lease is part of the same command.
                 "expire" if changes[..i].contains(&("set", *key)) => {}

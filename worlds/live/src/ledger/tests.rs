@@ -58,6 +58,12 @@ fn the_order_is_the_server_s_and_the_instant_lies_between_sending_and_answer() {
 }
 
 #[test]
+fn the_counter_of_tokens_is_nobody_s() {
+    let raised = Heard::Told(ms(20), Told::Changed { how: "set".to_owned(), key: COUNTER });
+    assert_eq!(told(&[raised, ran(1, "raise", 11)], &[sent(1, "raise", 10, Some(30))]), []);
+}
+
+#[test]
 fn an_expiry_is_heard_of_late_and_comes_before_what_it_made_room_for() {
     // The server finds the key expired as it runs the second command, whose answer is there before anything is heard.
     let sent = [sent(1, "set", 10, Some(12)), sent(2, "set", 500, Some(502))];
