@@ -12,7 +12,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use host::{AttemptId, Name, NodeId, SimTime, WallTime};
-use models::redis::lock::COUNTER;
 use spec::{Cause, Entry, Note};
 
 use crate::line::Call;
@@ -146,9 +145,7 @@ impl Ledger {
         let asking = sent.call.attempt;
         for (i, (how, key)) in changes.iter().enumerate() {
             match *how {
-                // Whoever raises the counter of tokens owns nothing by it.
-                "set" if *key == COUNTER => {}
-                "set" => self.own(at, *key, asking, true),
+                "set" if sent.call.takes == Some(*key) => self.own(at, *key, asking, true),
                 // Its lease is part of the same command.
                 "expire" if changes[..i].contains(&("set", *key)) => {}
                 "expire" => {
@@ -157,9 +154,9 @@ impl Ledger {
                         self.note(at, Note::Extended { authority, key, attempt, by: asking });
                     }
                 }
-                "hincrby" if sent.call.counts => self.own(at, *key, asking, false),
-                // A counter that takes a lock's place.
-                "incrby" | "del" => self.remove(at, *key, Cause::Request(asking)),
+                "hset" | "hincrby" if sent.call.takes == Some(*key) => self.own(at, *key, asking, false),
+                // What takes a lock's place without being one: a counter.
+                "set" | "incrby" | "del" => self.remove(at, *key, Cause::Request(asking)),
                 // What else may happen to a key changes neither its owner nor its lease.
                 _ => {}
             }

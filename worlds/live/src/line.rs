@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 
-use host::{AttemptId, Cue, MonoTime, NodeId, SimTime};
+use host::{AttemptId, Cue, MonoTime, Name, NodeId, SimTime};
 use models::resource::{Op, OpReply};
 use serde::{Deserialize, Serialize};
 use spec::Note;
@@ -107,8 +107,8 @@ pub(crate) struct Call {
     pub(crate) port: u16,
     /// On whose behalf.
     pub(crate) attempt: Option<AttemptId>,
-    /// Whether it makes its attempt the owner of the hash that it counts in.
-    pub(crate) counts: bool,
+    /// The key of which it makes its attempt the owner, if it takes it.
+    pub(crate) takes: Option<Name>,
     /// The command, as the server will tell of it.
     pub(crate) text: String,
 }

@@ -65,7 +65,7 @@ fn of_service(cell: &Cell) -> Vec<String> {
             _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
         }
     }
-    if !cell.lock.pushes().is_empty() {
+    if cell.clients.iter().any(|client| !client.lock.pushes().is_empty()) {
         why.push("a lock that listens to what its server publishes: nobody is subscribed yet".to_owned());
     }
     if cell.service.redis().ttl_clock == TtlClock::Monotonic {

@@ -8,8 +8,8 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-use host::{CallError, Calls, ConnectError, Connection, Duration, Either, Host, NodeId, Server, first};
-use models::redis::{Command, Published, Reply, Script};
+use host::{CallError, Calls, ConnectError, Connection, Duration, Either, Host, Name, NodeId, Server, first};
+use models::redis::{Command, FairScript, Published, Reply, Script};
 use models::script::points;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, Value};
@@ -75,7 +75,7 @@ impl Connection<Command> for RedisConnection {
             server: self.server,
             port: self.port,
             attempt: host.scope(),
-            counts: matches!(command, Command::Eval(Script::HashLock { .. })),
+            takes: takes(&command),
             text: as_told(args.iter().map(models::redis::Value::as_bytes)),
         }));
         let mut connection = self.connection.clone();
@@ -94,7 +94,7 @@ impl Connection<Command> for RedisConnection {
         };
         let served = !matches!(reply, Reply::Queued | Reply::Error(_));
         host.say(&Report::Answered { at, call, served });
-        if takes(&command, &reply) {
+        if takes(&command).is_some() && is_taken(&command, &reply) {
             host.point(points::OWNER).await;
         }
         Ok(reply)
@@ -118,14 +118,29 @@ impl fmt::Debug for RedisConnection {
     }
 }
 
+/// The key that the command makes its attempt the owner of, if it takes it.
+fn takes(command: &Command) -> Option<Name> {
+    match command {
+        Command::Set { key, .. } | Command::Setnx { key, .. } => Some(*key),
+        Command::Eval(
+            Script::LockWithToken { key, .. } | Script::ExtendOrCreate { key, .. } | Script::HashLock { key, .. },
+        ) => Some(*key),
+        Command::Eval(Script::Fair(script)) => match &**script {
+            FairScript::Lock { key, .. } => Some(*key),
+            FairScript::Unlock { .. } | FairScript::Leave { .. } => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether the reply says that the key is the asking attempt's now. (The history has this from the server itself; here it
 /// is for the milestone, which a client passes when it hears of it.)
-fn takes(command: &Command, reply: &Reply) -> bool {
+fn is_taken(command: &Command, reply: &Reply) -> bool {
     match (command, reply) {
         (Command::Set { get: false, .. } | Command::Eval(Script::ExtendOrCreate { .. }), Reply::Ok)
         | (Command::Setnx { .. }, Reply::Int(1))
         | (Command::Eval(Script::LockWithToken { .. }), Reply::Int(_))
-        | (Command::Eval(Script::HashLock { .. }), Reply::Nil) => true,
+        | (Command::Eval(Script::HashLock { .. } | Script::Fair(_)), Reply::Nil) => true,
         (Command::Set { get: true, only, .. }, Reply::Nil | Reply::Bulk(_)) => match only {
             None => true,
             Some(models::redis::SetIf::Nx) => *reply == Reply::Nil,

@@ -13,8 +13,8 @@ fn attempt(client: u16) -> AttemptId {
 
 fn sent(client: u16, text: &str, at: u64, answered: Option<u64>) -> Sent {
     let (server, port, attempt) = (SERVER, 100 + client, Some(attempt(client)));
-    let call =
-        Call { at: ms(at), call: 0, server, port, attempt, counts: text.contains("count"), text: text.to_owned() };
+    let takes = (text != "raise").then_some("orders".into());
+    let call = Call { at: ms(at), call: 0, server, port, attempt, takes, text: text.to_owned() };
     Sent { call, answered: answered.map(ms), served: answered.is_some() }
 }
 
@@ -59,7 +59,7 @@ fn the_order_is_the_server_s_and_the_instant_lies_between_sending_and_answer() {
 
 #[test]
 fn the_counter_of_tokens_is_nobody_s() {
-    let raised = Heard::Told(ms(20), Told::Changed { how: "set".to_owned(), key: COUNTER });
+    let raised = Heard::Told(ms(20), Told::Changed { how: "set".to_owned(), key: "tokens".into() });
     assert_eq!(told(&[raised, ran(1, "raise", 11)], &[sent(1, "raise", 10, Some(30))]), []);
 }
 

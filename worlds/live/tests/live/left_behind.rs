@@ -4,7 +4,7 @@ use libtest_mimic::Failed;
 use rustix::process::{Signal, kill_process};
 
 use crate::Named;
-use crate::program::{Program, SHORT};
+use crate::program::{CELLS, Program, SHORT};
 
 pub(crate) const TRIALS: [Named; 4] = [
     ("an interrupted run leaves nothing behind", || leaves_nothing(Signal::INT)),
@@ -15,10 +15,11 @@ pub(crate) const TRIALS: [Named; 4] = [
 
 fn leaves_nothing(signal: Signal) -> Result<(), Failed> {
     let mut program = Program::start(SHORT)?;
-    program.begins(2)?;
+    program.begins(CELLS)?;
     let children = program.children()?;
     let of = |name: &str| children.iter().filter(|child| child.name.starts_with(name)).count();
-    if of("redis-server") < 2 || of("fencepost-live") < 4 {
+    // A server for the one lock and five for the other, and two clients, twice.
+    if (of("redis-server"), of("fencepost-live")) != (12, 8) {
         return Err(format!("{} servers, {} clients", of("redis-server"), of("fencepost-live")).into());
     }
     let code = program.end(signal)?;
@@ -37,7 +38,7 @@ fn leaves_nothing(signal: Signal) -> Result<(), Failed> {
 /// It has no say in its death; the kernel ends what it started. (Its folders stay: nobody is left to remove them.)
 fn a_killed_run() -> Result<(), Failed> {
     let mut program = Program::start(SHORT)?;
-    program.begins(2)?;
+    program.begins(CELLS)?;
     let children = program.children()?;
     // One that stands still is the last to notice anything.
     for child in children.iter().take(3) {
@@ -53,7 +54,7 @@ fn a_killed_run() -> Result<(), Failed> {
 }
 
 fn a_client_that_dies() -> Result<(), Failed> {
-    let mut program = Program::start(&[SHORT, &["--cell", "resource=open", "--lock", "redis"]].concat())?;
+    let mut program = Program::start(&[SHORT, &["--cell", "resource=open", "--cell", "lock=redis"]].concat())?;
     program.begins(1)?;
     let children = program.children()?;
     let client = children.iter().find(|child| child.name.starts_with("fencepost-live")).ok_or("it has clients")?;

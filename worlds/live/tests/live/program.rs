@@ -9,9 +9,11 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
-/// `gc-pause` in seconds instead of a quarter of a minute, on the locks whose servers are started.
+/// `gc-pause` in seconds instead of a quarter of a minute.
 pub(crate) const SHORT: &[&str] =
     &["gc-pause", "--lock", "redis,redlock", "--set", "ttl=2s", "--set", "fault.gc.for=4s"];
+/// How many cells that has: two locks, and two checks.
+pub(crate) const CELLS: usize = 4;
 
 /// The program, which has a folder for temporary files of its own.
 pub(crate) struct Program {
