@@ -1,11 +1,12 @@
 //! One run: a cell and a seed, played, judged, and checked for faults that never landed.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use host::{Clock, Ending, NodeId, SimTime};
 use models::Nudge;
 use sim::{Bounds, Fault, Outcome, Record, Strike};
-use spec::{Entry, History, Judgement, NodeHistory, Note, Property, Verdict, judge};
+use spec::{Entry, History, Judge, Judgement, NodeHistory, Note, Property, Verdict};
 
 use crate::cell::Cell;
 use crate::contender::Contender;
@@ -18,6 +19,7 @@ use crate::world::World;
 pub struct Player<'c> {
     cell: &'c Cell,
     world: World<'c>,
+    judge: RefCell<Judge>,
 }
 
 impl std::fmt::Debug for Player<'_> {
@@ -62,7 +64,7 @@ impl<'c> Player<'c> {
     /// Gets a cell ready, to be played by that lock.
     #[must_use]
     pub fn new(cell: &'c Cell, contender: &'c Contender) -> Self {
-        Self { cell, world: World::of(cell, contender) }
+        Self { cell, world: World::of(cell, contender), judge: RefCell::default() }
     }
 
     /// Plays one seed.
@@ -114,7 +116,7 @@ impl<'c> Player<'c> {
         let reached = outcome.cues.get(self.cell.cues.len()..).unwrap_or_default().to_vec();
         let history =
             history(notes, nodes, |node| self.world.lease_clock(node), end, ending, SimTime::ZERO + self.cell.horizon);
-        let mut judgement = judge(&history, &self.world.rules, &Property::ALL);
+        let mut judgement = self.judge.borrow_mut().judge(&history, &self.world.rules, &Property::ALL);
         let landed = self.landed(&history, &strikes);
         self.mark_vacuous(&mut judgement, &landed);
         Run {

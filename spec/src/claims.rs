@@ -1,39 +1,49 @@
 //! Who asked for a lock or took one to be its own, and which attempt is whose.
 //!
-//! A *claim* is an attempt that did one or the other. A history tells of one client's attempts mostly one after
-//! the other, and numbers them from 1: so claims are laid out by client, nothing is sorted that is in order, and
-//! where a claim lies is reckoned from its number and not looked for. Where numbers are missing or the order is
-//! another, it takes a search, and nothing else changes.
+//! A *claim* is an attempt that did one or the other. A client numbers its attempts from 1, so that a claim is
+//! found in a table by client and number. A number that is far ahead of all before it is no place in a table, and is
+//! searched for.
 
-use std::ops::{Index, IndexMut, Range};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::ops::{Index, IndexMut};
 
 use host::{AttemptId, MonoTime, SimTime};
 
-use crate::history::{Authorities, History, LockName, Note, Token};
+use crate::history::{Authorities, LockName, Token};
 
 /// A claim's place in the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct ClaimId(u32);
+pub(crate) struct ClaimId(NonZeroU32);
 
 impl ClaimId {
+    /// Counted from 1, so that no claim is a number too, and takes no room.
     fn new(place: usize) -> Self {
-        Self(u32::try_from(place).expect("a history that fits into memory has fewer claims"))
+        let number = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
+        Self(number.expect("a history that fits into memory has fewer claims"))
     }
 
     /// For tables with one row per claim.
     pub(crate) const fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 }
 
 /// A lock's place in the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct LockId(usize);
+pub(crate) struct LockId(u32);
 
 impl LockId {
+    /// Until the locks are numbered: that of a claim which has not said what it wants.
+    const UNNAMED: Self = Self(u32::MAX);
+
+    fn new(place: usize) -> Self {
+        Self(u32::try_from(place).expect("there are no more locks than claims"))
+    }
+
     /// For tables with one row per lock.
     pub(crate) const fn index(self) -> usize {
-        self.0
+        self.0 as usize
     }
 }
 
@@ -56,7 +66,14 @@ pub(crate) struct Claim {
     pub(crate) granted: Option<Granted>,
     /// Its place in the order of grants.
     pub(crate) rank: Rank,
-    name: Option<LockName>,
+}
+
+impl Granted {
+    /// As the client notes it; whether and when it died, and what servers had granted, stays open.
+    pub(super) const fn noted(place: usize, entry: usize, at: SimTime, counted: Authorities) -> Self {
+        let (token, until, died) = (None, None, SimTime::NEVER);
+        Self { place, entry, at, token, until, died, counted, made_owner: Authorities::NONE, point: None }
+    }
 }
 
 impl Claim {
@@ -69,6 +86,8 @@ impl Claim {
 /// The moment at which a client took the lock to be its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
+    /// Its place among all of them, in the order in which clients noted them: for tables with one row each.
+    pub(crate) place: usize,
     /// Index of the note.
     pub(crate) entry: usize,
     /// When, in true time.
@@ -88,31 +107,58 @@ pub(crate) struct Granted {
 }
 
 /// All claims of a history.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Claims {
-    /// In the order of attempts: by client, and by number.
+    /// In the order in which they were first noted.
     all: Vec<Claim>,
-    /// By client: where its claims lie.
-    rows: Vec<Range<usize>>,
-    locks: usize,
+    /// Those that were taken to be granted, in the order in which that was noted.
+    taken: Vec<ClaimId>,
+    /// By client and number, those that have a place there.
+    rows: Vec<Vec<Option<ClaimId>>>,
+    /// Those whose number is too far ahead.
+    strays: BTreeMap<AttemptId, ClaimId>,
+    locks: Vec<LockName>,
 }
 
+/// How far a number may be ahead of all before it and have a place in the table.
+const GAP: usize = 64;
+
 impl Claims {
+    /// Forgets them all, for a history of so many nodes.
+    pub(crate) fn clear(&mut self, nodes: usize) {
+        let Self { all, taken, rows, strays, locks } = self;
+        all.clear();
+        taken.clear();
+        rows.iter_mut().for_each(Vec::clear);
+        rows.resize_with(nodes, Vec::new);
+        strays.clear();
+        locks.clear();
+    }
+
+    /// An attempt asks for a lock; that it asks for first is its lock.
+    ///
     /// # Panics
-    /// If an attempt is of a node that the history does not list.
-    pub(crate) fn of(history: &History) -> Self {
-        let mut rows = rows(history);
-        let told = told(history, &rows);
-        let mut all: Vec<Claim> = Vec::with_capacity(told.len());
-        for row in &mut rows {
-            let from = all.len();
-            for (_, place) in &told[row.clone()] {
-                add(&mut all, from, history, *place);
-            }
-            *row = from..all.len();
+    /// If it is of a node that the history does not list.
+    pub(crate) fn asks(&mut self, attempt: AttemptId, lock: LockName) -> ClaimId {
+        let id = self.of_attempt(attempt).unwrap_or_else(|| self.add(attempt));
+        if self[id].lock == LockId::UNNAMED {
+            self[id].lock = self.lock(lock);
         }
-        let locks = number_locks(&mut all);
-        Self { all, rows, locks }
+        id
+    }
+
+    /// An attempt is taken to be granted, for the first time or once more.
+    ///
+    /// # Panics
+    /// If it is of a node that the history does not list.
+    pub(crate) fn takes(&mut self, attempt: AttemptId, granted: impl FnOnce(usize) -> Granted) -> ClaimId {
+        let id = self.of_attempt(attempt).unwrap_or_else(|| self.add(attempt));
+        let claim = &mut self.all[id.index()];
+        if claim.granted.is_none() {
+            claim.granted = Some(granted(self.taken.len()));
+            self.taken.push(id);
+        }
+        id
     }
 
     /// How many there are.
@@ -122,10 +168,10 @@ impl Claims {
 
     /// How many locks there are.
     pub(crate) const fn locks(&self) -> usize {
-        self.locks
+        self.locks.len()
     }
 
-    /// All of them, in the order of attempts.
+    /// All of them, in the order in which they were first noted.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ClaimId, &Claim)> {
         self.all.iter().enumerate().map(|(place, claim)| (ClaimId::new(place), claim))
     }
@@ -134,18 +180,64 @@ impl Claims {
         self.all.iter_mut()
     }
 
+    /// Those that were taken to be granted, in the order in which that was noted.
+    pub(crate) fn taken(&self) -> impl ExactSizeIterator<Item = (ClaimId, &Claim)> {
+        self.taken.iter().map(|id| (*id, &self[*id]))
+    }
+
     /// The claim of that attempt, if it made one.
     pub(crate) fn of_attempt(&self, attempt: AttemptId) -> Option<ClaimId> {
         let row = self.rows.get(attempt.client().index())?;
-        let claims = &self.all[row.clone()];
-        // Numbers rise: no claim lies behind the place that it has if none is missing.
-        let beyond_first = attempt.ordinal().checked_sub(claims.first()?.attempt.ordinal())?;
-        let place = (beyond_first as usize).min(claims.len() - 1);
-        if claims[place].attempt == attempt {
-            return Some(ClaimId::new(row.start + place));
+        match row.get(attempt.ordinal() as usize) {
+            Some(Some(id)) => Some(*id),
+            _ if self.strays.is_empty() => None,
+            _ => self.strays.get(&attempt).copied(),
         }
-        let place = claims[..place].binary_search_by_key(&attempt, |claim| claim.attempt).ok()?;
-        Some(ClaimId::new(row.start + place))
+    }
+
+    fn add(&mut self, attempt: AttemptId) -> ClaimId {
+        let id = ClaimId::new(self.all.len());
+        let (lock, granted, rank) = (LockId::UNNAMED, None, Rank::UNGRANTED);
+        self.all.push(Claim { attempt, lock, granted, rank });
+        let row = &mut self.rows[attempt.client().index()];
+        let number = attempt.ordinal() as usize;
+        if number >= row.len() + GAP {
+            self.strays.insert(attempt, id);
+            return id;
+        }
+        if number >= row.len() {
+            row.resize(number + 1, None);
+        }
+        row[number] = Some(id);
+        id
+    }
+
+    /// The lock of that name, as long as they are numbered in the order in which they come.
+    fn lock(&mut self, name: LockName) -> LockId {
+        // Most runs have one lock, and few have many.
+        let known = self.locks.iter().position(|known| *known == name);
+        LockId::new(known.unwrap_or_else(|| {
+            self.locks.push(name);
+            self.locks.len() - 1
+        }))
+    }
+
+    /// Numbers the locks in the order of their names, the one without a name first.
+    pub(crate) fn number_locks(&mut self) {
+        let unnamed = self.all.iter().any(|claim| claim.lock == LockId::UNNAMED);
+        if self.locks.len() < 2 && !unnamed {
+            return;
+        }
+        let (mut names, came) = (self.locks.clone(), std::mem::take(&mut self.locks));
+        names.sort_unstable();
+        for claim in &mut self.all {
+            let place = came.get(claim.lock.index()).map(|name| names.partition_point(|other| other < name));
+            claim.lock = LockId::new(place.map_or(0, |place| place + usize::from(unnamed)));
+        }
+        self.locks = names;
+        if unnamed {
+            self.locks.insert(0, LockName::fixed(""));
+        }
     }
 }
 
@@ -163,128 +255,74 @@ impl IndexMut<ClaimId> for Claims {
     }
 }
 
-/// The notes that claims are made of, with their attempts.
-fn makings(history: &History) -> impl Iterator<Item = (AttemptId, usize)> {
-    history.entries.iter().enumerate().filter_map(|(i, entry)| match entry.note {
-        Note::Attempting { attempt, .. } | Note::Granted { attempt, .. } => Some((attempt, i)),
-        _ => None,
-    })
-}
-
-/// By client: where the notes that its claims are made of will lie.
-fn rows(history: &History) -> Vec<Range<usize>> {
-    let mut rows = vec![0..0; history.nodes.len()];
-    for (attempt, _) in makings(history) {
-        rows[attempt.client().index()].end += 1;
-    }
-    let mut from = 0;
-    for row in &mut rows {
-        *row = from..from + row.end;
-        from = row.end;
-    }
-    rows
-}
-
-/// The notes that claims are made of: attempt by attempt and in order, so that the first of each kind counts.
-fn told(history: &History, rows: &[Range<usize>]) -> Vec<(u64, usize)> {
-    let mut told = vec![(0, 0); rows.last().map_or(0, |row| row.end)];
-    let mut next: Vec<usize> = rows.iter().map(|row| row.start).collect();
-    for (attempt, i) in makings(history) {
-        let next = &mut next[attempt.client().index()];
-        told[*next] = (attempt.as_word(), i);
-        *next += 1;
-    }
-    for row in rows {
-        let row = &mut told[row.clone()];
-        if !row.is_sorted() {
-            row.sort_unstable();
-        }
-    }
-    told
-}
-
-/// Takes in one of the notes that claims are made of. Locks, deaths, grant points and ranks stay open.
-fn add(claims: &mut Vec<Claim>, from: usize, history: &History, i: usize) {
-    let entry = &history.entries[i];
-    let (attempt, name, granted) = match &entry.note {
-        Note::Attempting { attempt, lock, .. } => (*attempt, Some(*lock), None),
-        Note::Granted { attempt, token, until, counted } => {
-            let (token, until, counted, died) = (*token, *until, *counted, SimTime::NEVER);
-            let made_owner = Authorities::NONE;
-            let granted = Granted { entry: i, at: entry.at, token, until, died, counted, made_owner, point: None };
-            (*attempt, None, Some(granted))
-        }
-        _ => return,
-    };
-    match claims[from..].last_mut().filter(|claim| claim.attempt == attempt) {
-        Some(claim) => {
-            claim.name = claim.name.or(name);
-            claim.granted = claim.granted.or(granted);
-        }
-        None => claims.push(Claim { attempt, lock: LockId(0), granted, rank: Rank::UNGRANTED, name }),
-    }
-}
-
-/// Numbers the locks in the order of their names, and says how many there are.
-fn number_locks(claims: &mut [Claim]) -> usize {
-    // Most runs have one lock, and few have many.
-    let mut names = Vec::new();
-    for claim in &*claims {
-        if !names.contains(&claim.name) {
-            names.push(claim.name);
-        }
-    }
-    names.sort_unstable();
-    if names.len() > 1 {
-        for claim in claims {
-            claim.lock = LockId(names.partition_point(|name| *name < claim.name));
-        }
-    }
-    names.len()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use host::NodeId;
 
     use super::*;
-    use crate::history::{Entry, Thread};
-    use crate::testing::{Story, ms};
-
-    /// What clients ask for, by their node and the number of the attempt.
-    fn asked(attempts: &[(u16, u32)]) -> History {
-        let mut history = Story::new().history;
-        let ask = |(client, number): &(u16, u32)| Entry {
-            at: ms(0),
-            node: NodeId::new(*client),
-            note: Note::Attempting {
-                attempt: attempt(*client, *number),
-                lock: "orders".into(),
-                thread: Thread::default(),
-                after: None,
-            },
-        };
-        history.entries = attempts.iter().map(ask).collect();
-        history
-    }
+    use crate::testing::ms;
 
     fn attempt(client: u16, number: u32) -> AttemptId {
         AttemptId::new(NodeId::new(client), NonZeroU32::new(number).expect("attempts are numbered from 1"))
     }
 
+    /// What clients ask for, by their node and the number of the attempt.
+    fn asked(claims: &mut Claims, attempts: &[(u16, u32)]) {
+        claims.clear(10);
+        for (client, number) in attempts {
+            claims.asks(attempt(*client, *number), "orders".into());
+        }
+        claims.number_locks();
+    }
+
+    fn claims(attempts: &[(u16, u32)]) -> Claims {
+        let mut claims = Claims::default();
+        asked(&mut claims, attempts);
+        claims
+    }
+
     #[test]
-    fn claims_are_in_the_order_of_attempts_whatever_the_order_of_their_notes() {
-        let claims = Claims::of(&asked(&[(2, 2), (1, 7), (2, 1), (1, 3), (2, 2), (4, 1)]));
-        let order: Vec<_> = claims.iter().map(|(_, claim)| claim.attempt).collect();
-        assert_eq!(order, [(1, 3), (1, 7), (2, 1), (2, 2), (4, 1)].map(|(client, number)| attempt(client, number)));
+    fn an_attempt_makes_one_claim_however_often_it_asks() {
+        let asks = [(2, 2), (1, 7), (2, 1), (2, 2), (1, 900), (1, 900)];
+        let attempts = claims(&asks).iter().map(|(_, claim)| claim.attempt).collect::<Vec<_>>();
+        assert_eq!(attempts, [(2, 2), (1, 7), (2, 1), (1, 900)].map(|(client, number)| attempt(client, number)));
+    }
+
+    #[test]
+    fn nothing_is_left_of_the_last_history() {
+        let mut claims = claims(&[(1, 1), (2, 1), (2, 900)]);
+        asked(&mut claims, &[(1, 2)]);
+        let found =
+            [(1, 1), (1, 2), (2, 1), (2, 900)].map(|(client, number)| claims.of_attempt(attempt(client, number)));
+        assert_eq!(found, [None, Some(ClaimId::new(0)), None, None]);
+        assert_eq!((claims.len(), claims.locks()), (1, 1));
+    }
+
+    #[test]
+    fn locks_are_numbered_by_name_and_the_one_without_comes_first() {
+        let locks = |names: [&'static str; 3]| {
+            let mut claims = Claims::default();
+            claims.clear(10);
+            for (client, name) in (1..).zip(names) {
+                if name.is_empty() {
+                    claims.takes(attempt(client, 1), |place| Granted::noted(place, 0, ms(0), Authorities::NONE));
+                } else {
+                    claims.asks(attempt(client, 1), name.into());
+                }
+            }
+            claims.number_locks();
+            (claims.iter().map(|(_, claim)| claim.lock.index()).collect::<Vec<_>>(), claims.locks())
+        };
+        assert_eq!(locks(["parcels", "orders", "parcels"]), (vec![1, 0, 1], 2));
+        assert_eq!(locks(["parcels", "orders", ""]), (vec![2, 1, 0], 3));
+        assert_eq!(locks(["orders", "orders", "orders"]), (vec![0, 0, 0], 1));
+        assert_eq!(locks(["", "", ""]), (vec![0, 0, 0], 1));
     }
 
     #[test]
     fn a_claim_is_found_though_numbers_are_missing() {
         let asks = [(1, 1), (1, 2), (2, 5), (2, 6), (2, 9), (2, u32::MAX), (3, 1), (3, 4)];
-        let claims = Claims::of(&asked(&asks));
+        let claims = claims(&asks);
         for (place, (client, number)) in asks.into_iter().enumerate() {
             assert_eq!(claims.of_attempt(attempt(client, number)).map(ClaimId::index), Some(place));
         }

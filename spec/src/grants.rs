@@ -15,12 +15,12 @@ use std::ops::Index;
 use host::{AttemptId, NodeId, SimTime};
 
 use crate::claims::Claims;
-pub(crate) use crate::claims::{Claim, ClaimId, LockId, Rank};
+pub(crate) use crate::claims::{Claim, ClaimId, Granted, LockId, Rank};
 use crate::history::{Activity, History, Note};
-use crate::mentions::{Mention, Mentions};
+use crate::mentions::Mentions;
 
-/// The index.
-#[derive(Debug)]
+/// The index. It is kept from run to run, since it takes longer to get room for it than to fill it.
+#[derive(Default, Debug)]
 pub(crate) struct Grants {
     claims: Claims,
     pub(crate) mentions: Mentions,
@@ -30,18 +30,30 @@ pub(crate) struct Grants {
 
 impl Grants {
     /// Indexes a history.
+    #[cfg(test)]
     pub(crate) fn of(history: &History, quorum: usize) -> Self {
-        let claims = Claims::of(history);
-        let mentions = Mentions::of(history, &claims);
-        let mut grants = Self { claims, mentions, order: Vec::new() };
-        grants.find_deaths(history);
-        grants.rank(history, quorum);
+        let mut grants = Self::default();
+        grants.fill(history, quorum);
         grants
     }
 
-    /// All claims, in the order of attempts.
+    /// Takes in a history instead of the last one.
+    pub(crate) fn fill(&mut self, history: &History, quorum: usize) {
+        let Self { claims, mentions, order } = self;
+        mentions.fill(history, claims);
+        order.clear();
+        self.find_deaths(history);
+        self.rank(history, quorum);
+    }
+
+    /// All claims, in the order in which they were first noted.
     pub(crate) fn claims(&self) -> impl Iterator<Item = (ClaimId, &Claim)> {
         self.claims.iter()
+    }
+
+    /// What clients took to be grants, in the order in which they noted it.
+    pub(crate) fn taken(&self) -> impl ExactSizeIterator<Item = (ClaimId, &Claim)> {
+        self.claims.taken()
     }
 
     /// How many claims there are.
@@ -57,17 +69,6 @@ impl Grants {
     /// How many grants there are.
     pub(crate) const fn given(&self) -> usize {
         self.order.len()
-    }
-
-    /// What clients took to be grants, in the order in which they noted it.
-    pub(crate) fn taken(&self) -> impl Iterator<Item = (ClaimId, &Claim)> {
-        let begin = self.mentions.holding.iter().filter(|mention| self.begins(mention));
-        begin.map(|mention| (mention.claim, &self[mention.claim]))
-    }
-
-    /// Whether with that note the client takes its claim to be granted, for the first time.
-    pub(crate) fn begins(&self, mention: &Mention) -> bool {
-        self[mention.claim].granted.is_some_and(|granted| granted.entry == mention.entry)
     }
 
     /// Whether some client counted the grant of a server.

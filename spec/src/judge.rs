@@ -1,6 +1,6 @@
 //! How a run is judged.
 //!
-//! [`judge`] indexes a history once and hands the index to one check per property, and to the ledger
+//! A [`Judge`] indexes a history once and hands the index to one check per property, and to the ledger
 //! of assumptions. Every check is one walk over the notes that it is about, or one sort of what it found there.
 //!
 //! It decides nothing about faults: whether one landed, so that a verdict is worth anything, is for
@@ -23,39 +23,66 @@ use crate::rules::Rules;
 use crate::verdict::{Evidence, Judgement, Measures, Verdict};
 use crate::windows::Promised;
 
-/// Judges a run: a verdict for each of `properties`, the figures, and the assumptions that were
-/// broken.
-///
-/// Most properties are safety properties over what happened: a run to its horizon decides them, and only one
-/// that was cut off by its event budget leaves those that it has not broken inconclusive. Those that say that
-/// something happens within a bound are judged as if time had run to the horizon, also if the run came to rest
-/// before; a stretch that is younger than the bound at the horizon is inconclusive. A property that needs a
-/// bound and has none is not judged.
+/// Judges one run; who judges many keeps a [`Judge`].
 ///
 /// # Panics
-/// If the history breaks its own promises: it names a node that it does not list, or a lock server
-/// whose id is above 63.
+/// As [`Judge::judge`].
 #[must_use]
 pub fn judge(history: &History, rules: &Rules, properties: &[Property]) -> Judgement {
-    let case = Case::new(history, rules);
-    let mut measures =
-        Measures { given: case.grants.given() as u64, grant_margin: case.promised.margin, ..Measures::default() };
-    let mut verdicts = BTreeMap::new();
-    for property in Property::ALL {
-        let is_asked = properties.contains(&property);
-        if let Some(found) = property.check(&case, &mut measures, is_asked)
-            && is_asked
-        {
-            verdicts.insert(property, verdict(history, found));
+    Judge::default().judge(history, rules, properties)
+}
+
+/// Who judges one run after the other. It learns nothing from them: it only keeps the room that its index takes.
+#[derive(Default, Debug)]
+pub struct Judge {
+    index: Index,
+}
+
+impl Judge {
+    /// Judges a run: a verdict for each of `properties`, the figures, and the assumptions that were
+    /// broken.
+    ///
+    /// Most properties are safety properties over what happened: a run to its horizon decides them, and only one
+    /// that was cut off by its event budget leaves those that it has not broken inconclusive. Those that say that
+    /// something happens within a bound are judged as if time had run to the horizon, also if the run came to rest
+    /// before; a stretch that is younger than the bound at the horizon is inconclusive. A property that needs a
+    /// bound and has none is not judged.
+    ///
+    /// # Panics
+    /// If the history breaks its own promises: it names a node that it does not list, or a lock server
+    /// whose id is above 63.
+    pub fn judge(&mut self, history: &History, rules: &Rules, properties: &[Property]) -> Judgement {
+        let case = Case::with(std::mem::take(&mut self.index), history, rules);
+        let given = case.grants.given() as u64;
+        let mut measures = Measures { given, grant_margin: case.promised.margin, ..Measures::default() };
+        let mut is_asked = [false; Property::ALL.len()];
+        for property in properties {
+            is_asked[*property as usize] = true;
         }
+        let mut verdicts = BTreeMap::new();
+        for (property, is_asked) in Property::ALL.into_iter().zip(is_asked) {
+            if let Some(found) = property.check(&case, &mut measures, is_asked)
+                && is_asked
+            {
+                verdicts.insert(property, verdict(history, found));
+            }
+        }
+        let broken_assumptions = ledger::measure(&case);
+        let outside = verdicts
+            .iter()
+            .filter_map(|(property, verdict)| Some((*property, verdict.evidence()?.at)))
+            .map(|(property, at)| (property, excuses(rules, property, at, &broken_assumptions)))
+            .collect();
+        self.index = Index { grants: case.grants, promised: case.promised };
+        Judgement { verdicts, measures, broken_assumptions, outside }
     }
-    let broken_assumptions = ledger::measure(&case);
-    let outside = verdicts
-        .iter()
-        .filter_map(|(property, verdict)| Some((*property, verdict.evidence()?.at)))
-        .map(|(property, at)| (property, excuses(rules, property, at, &broken_assumptions)))
-        .collect();
-    Judgement { verdicts, measures, broken_assumptions, outside }
+}
+
+/// What most checks look at, and what is kept from run to run.
+#[derive(Default, Debug)]
+struct Index {
+    grants: Grants,
+    promised: Promised,
 }
 
 /// A history with its index and what it is judged by: what every check is given.
@@ -71,9 +98,15 @@ pub(crate) struct Case<'h> {
 }
 
 impl<'h> Case<'h> {
+    #[cfg(test)]
     pub(crate) fn new(history: &'h History, rules: &'h Rules) -> Self {
-        let grants = Grants::of(history, rules.quorum);
-        let promised = Promised::of(history, rules.quorum, &grants);
+        Self::with(Index::default(), history, rules)
+    }
+
+    fn with(index: Index, history: &'h History, rules: &'h Rules) -> Self {
+        let Index { mut grants, mut promised } = index;
+        grants.fill(history, rules.quorum);
+        promised.fill(history, rules.quorum, &grants);
         let (lives, owners, waits) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Self { history, rules, grants, promised, lives, owners, waits }
     }
@@ -115,7 +148,7 @@ impl<'h> Case<'h> {
 
     /// Whether the claim's promised window is open at that instant.
     pub(crate) fn is_promised(&self, claim: ClaimId, at: SimTime) -> bool {
-        self.promised.of_claim(claim).any(|window| window.from <= at && at < window.to)
+        self.promised.of_claim(&self.grants[claim]).any(|window| window.from <= at && at < window.to)
     }
 }
 
@@ -250,6 +283,28 @@ mod tests {
         let judgement = story.judged();
         assert_eq!(judgement.broken_assumptions[&NoStep], ms(61));
         assert!(judgement.outside[&GrantExclusion].is_empty());
+    }
+
+    #[test]
+    fn what_was_judged_before_leaves_nothing_behind() {
+        let mut lapsed = Story::new();
+        lapsed.at(10).client(3).takes(100).checked();
+        lapsed.at(20).client(4).takes_lock("parcels", 100);
+        lapsed.at(90).client(4).renewed(180);
+        lapsed.at(120).client(3).renewed(200);
+        lapsed.at(150).client(4).refused().does("mail").does("mail");
+        lapsed.broken(Property::RightfulAccepted);
+        let mut kept = Story::new();
+        kept.at(10).client(1).asks("orders");
+        kept.at(15).client(2).takes_lock("parcels", 100);
+        kept.at(20).client(1).owned_by(1).granted(100);
+        let stories = [gc_pause(), kept, lapsed, Story::new(), gc_pause()];
+        let mut judge = Judge::default();
+        for Story { history, rules, .. } in &stories {
+            let mut fresh = Judge::default();
+            assert_eq!(judge.judge(history, rules, &Property::ALL), fresh.judge(history, rules, &Property::ALL));
+            assert_eq!(format!("{judge:?}"), format!("{fresh:?}"));
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use history::{
     Activity, Authorities, Cause, EffectName, Ending, Entry, History, LockName, NodeHistory, Note, ObjectName, OpId,
     Segment, Thread, Ticking, Token, Version,
 };
-pub use judge::judge;
+pub use judge::{Judge, judge};
 pub use level::Level;
 pub use property::Property;
 pub use rules::{Bounds, Policy, Rules};

@@ -62,7 +62,7 @@ pub(crate) fn lives(history: &History, grants: &Grants) -> Vec<Life> {
                 (life.asked, life.entry, life.thread) = (entry.at, mention.entry, thread);
                 life.after = after.and_then(|after| grants.of_attempt(after));
             }
-            Note::Attempting { .. } => {}
+            Note::Attempting { .. } | Note::Granted { .. } => {}
             Note::GaveUp { .. } => {
                 life.gave_up = life.gave_up.min(entry.at);
                 life.over = life.over.min(entry.at);

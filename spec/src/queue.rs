@@ -38,7 +38,7 @@ pub(crate) fn waits(case: &Case<'_>) -> Vec<Wait> {
             waits.push(Wait { from: since, to: until, granted, ..chain });
         }
     }
-    // A client's own tries are in the order of their numbers, and those of all in that of their notes.
+    // Tries are in the order of their notes: pauses apart, so are the waits.
     waits.sort_by_key(|wait| (wait.lock, wait.from, case.lives()[wait.first.index()].entry));
     waits
 }

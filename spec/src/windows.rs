@@ -58,26 +58,33 @@ impl Stretch {
     }
 }
 
-/// What was promised in a run.
-#[derive(Debug)]
+/// What was promised in a run. Kept from run to run, as the index is.
+#[derive(Default, Debug)]
 pub(crate) struct Promised {
     /// Every window, in the order in which they began. Some have no time in them.
     windows: Vec<Stretch>,
-    /// By claim: its last window.
-    last: Vec<Option<usize>>,
     /// The windows that began anew after a lease had lapsed, in order, each with the one before it.
     anew: Vec<(usize, usize)>,
+    /// By grant, in the order in which clients noted them.
+    promises: Vec<Promise>,
+    /// By key: who owns it.
+    owners: Vec<Option<ClaimId>>,
     /// Of the grants whose promise ran to its end, or whose servers did not let it: by how many ns their
     /// ownership outlasted the last promised end, the least of all. Counted to the end of the run.
     pub(crate) margin: Option<i64>,
 }
 
 impl Promised {
-    pub(crate) fn of(history: &History, quorum: usize, grants: &Grants) -> Self {
-        let owners = vec![None; grants.mentions.keys.len()];
-        let promises = vec![Promise::NONE; grants.len()];
-        let (windows, anew) = (Vec::new(), Vec::new());
-        let mut walk = Walk { history, quorum, grants, promises, owners, windows, anew };
+    /// Takes in a history instead of the last one.
+    pub(crate) fn fill(&mut self, history: &History, quorum: usize, grants: &Grants) {
+        let Self { windows, anew, promises, owners, .. } = self;
+        windows.clear();
+        anew.clear();
+        promises.clear();
+        promises.resize(grants.taken().len(), Promise::NONE);
+        owners.clear();
+        owners.resize(grants.mentions.keys.len(), None);
+        let mut walk = Walk { history, quorum, grants, promised: self };
         let Mentions { holding, owning, .. } = &grants.mentions;
         let mut owning = owning.iter().peekable();
         let mut replaced = grants.mentions.dead_and_replaced(history).peekable();
@@ -95,7 +102,7 @@ impl Promised {
         }
         owning.for_each(|said| server(&mut walk, said));
         replaced.for_each(|(_, at, server)| walk.replaced(server, at));
-        walk.finish()
+        walk.finish();
     }
 
     /// All windows, in the order in which they began.
@@ -103,20 +110,21 @@ impl Promised {
         self.windows.iter().filter(|window| window.is_some())
     }
 
-    /// The windows of one claim, the last one first: more than one if its lease lapsed and was extended
+    /// The windows of a claim, the last one first: more than one if its lease lapsed and was extended
     /// afterwards.
-    pub(crate) fn of_claim(&self, claim: ClaimId) -> impl Iterator<Item = &Stretch> {
+    pub(crate) fn of_claim(&self, claim: &Claim) -> impl Iterator<Item = &Stretch> {
         let before = |window: &usize| {
             let place = self.anew.binary_search_by_key(window, |(window, _)| *window).ok()?;
             Some(self.anew[place].1)
         };
-        let windows = std::iter::successors(self.last[claim.index()], before).map(|window| &self.windows[window]);
+        let last = claim.granted.and_then(|granted| self.promises[granted.place].window);
+        let windows = std::iter::successors(last, before).map(|window| &self.windows[window]);
         windows.filter(|window| window.is_some())
     }
 }
 
 /// What has been promised to one claim, so far.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Promise {
     /// Its last window.
     window: Option<usize>,
@@ -154,68 +162,55 @@ impl Promise {
             self.bereft = at;
         }
     }
+
+    /// By how many ns the ownership outlasted the promised end, in a run that was over then. `None`: it was given
+    /// back before either end.
+    fn margin(&self, over: SimTime) -> Option<i64> {
+        let lost = self.bereft.min(over);
+        let is_measured = self.leased && self.due.min(lost) <= self.released;
+        // If neither end came to pass, nothing is known.
+        (is_measured && self.due.min(self.bereft) < over).then(|| signed(self.due, lost))
+    }
 }
 
 struct Walk<'h> {
     history: &'h History,
     quorum: usize,
     grants: &'h Grants,
-    /// By claim.
-    promises: Vec<Promise>,
-    /// By key: who owns it.
-    owners: Vec<Option<ClaimId>>,
-    windows: Vec<Stretch>,
-    anew: Vec<(usize, usize)>,
+    promised: &'h mut Promised,
 }
 
 impl Walk<'_> {
+    /// What is promised to a claim that is granted sooner or later.
+    fn promise(&mut self, claim: ClaimId) -> Option<&mut Promise> {
+        let granted = self.grants[claim].granted.as_ref()?;
+        Some(&mut self.promised.promises[granted.place])
+    }
+
     /// A lock server says something.
     fn server(&mut self, said: &Owning) {
         let entry = &self.history.entries[said.entry];
         match entry.note {
             Note::Owner { authority, .. } => self.owner(authority, said, entry.at),
             Note::Extended { authority, .. } => {
-                if let Some(claim) = said.claim {
-                    self.promises[claim.index()].named.count(authority);
+                if let Some(promise) = said.claim.and_then(|claim| self.promise(claim)) {
+                    promise.named.count(authority);
                 }
             }
-            _ => {}
-        }
-    }
-
-    /// A client says something of what it takes to be its own.
-    fn client(&mut self, mention: &Mention) {
-        let entry = &self.history.entries[mention.entry];
-        let promise = &mut self.promises[mention.claim.index()];
-        match entry.note {
-            Note::Granted { .. } if self.grants.begins(mention) => self.granted(mention.claim),
-            Note::Renewed { attempt, until } => {
-                let to = self.history.when(attempt.client(), until);
-                self.renewed(mention, entry.at, to);
-            }
-            Note::RenewalFailed { .. } => promise.named = Authorities::NONE,
-            Note::Releasing { .. } => {
-                promise.released = promise.released.min(entry.at);
-                if let Some(window) = promise.window {
-                    self.windows[window].end_by(entry.at);
-                }
-            }
-            Note::Ended { .. } => promise.ended = promise.ended.min(entry.at),
             _ => {}
         }
     }
 
     fn owner(&mut self, authority: NodeId, said: &Owning, at: SimTime) {
-        let new = said.claim;
-        let old = std::mem::replace(&mut self.owners[said.key.index()], new);
-        if let Some(old) = old.filter(|old| Some(*old) != new) {
-            self.promises[old.index()].loses(authority, self.quorum, at);
+        let (new, quorum) = (said.claim, self.quorum);
+        let old = std::mem::replace(&mut self.promised.owners[said.key.index()], new);
+        if let Some(promise) = old.filter(|old| Some(*old) != new).and_then(|old| self.promise(old)) {
+            promise.loses(authority, quorum, at);
         }
-        if let Some(new) = new {
-            let promise = &mut self.promises[new.index()];
+        if let Some(promise) = new.and_then(|new| self.promise(new)) {
             promise.named.count(authority);
             promise.owns.count(authority);
-            if promise.owns.len() >= self.quorum {
+            if promise.owns.len() >= quorum {
                 promise.bereft = SimTime::NEVER;
             }
         }
@@ -223,65 +218,75 @@ impl Walk<'_> {
 
     /// Another server has taken the place of this one, which is dead: it owns nothing any more.
     fn replaced(&mut self, server: NodeId, at: SimTime) {
-        for (key, owner) in self.owners.iter_mut().enumerate() {
-            if self.grants.mentions.keys[key].0 == server
-                && let Some(old) = owner.take()
+        for (key, (of, _)) in self.grants.mentions.keys.iter().enumerate() {
+            if *of == server
+                && let Some(old) = self.promised.owners[key].take()
             {
-                self.promises[old.index()].loses(server, self.quorum, at);
+                let quorum = self.quorum;
+                if let Some(promise) = self.promise(old) {
+                    promise.loses(server, quorum, at);
+                }
             }
         }
     }
 
-    fn granted(&mut self, id: ClaimId) {
-        let claim = &self.grants[id];
-        let Some(granted) = claim.granted else { return };
-        let to = granted.until.map_or(SimTime::NEVER, |until| self.history.when(claim.attempt.client(), until));
-        let promise = &mut self.promises[id.index()];
-        promise.named = Authorities::NONE;
-        promise.leased = granted.until.is_some();
-        promise.due = to;
-        promise.window = Some(self.windows.len());
-        self.windows.push(Stretch { lock: claim.lock, from: granted.at, to, claim: id, entry: granted.entry });
-    }
-
-    fn renewed(&mut self, mention: &Mention, at: SimTime, to: SimTime) {
-        let promise = &mut self.promises[mention.claim.index()];
-        let counts = promise.released == SimTime::NEVER && promise.named.union(promise.owns).len() >= self.quorum;
-        promise.named = Authorities::NONE;
-        let Some(last) = promise.window.filter(|_| counts) else { return };
-        promise.leased = true;
-        promise.due = to;
-        if let Some(next) = self.windows[last].renew(at, to, mention.entry) {
-            promise.window = Some(self.windows.len());
-            self.anew.push((self.windows.len(), last));
-            self.windows.push(next);
+    /// A client says something of what it takes, or will take, to be its own.
+    fn client(&mut self, mention: &Mention) {
+        let claim = &self.grants[mention.claim];
+        let Some(granted) = &claim.granted else { return };
+        let entry = &self.history.entries[mention.entry];
+        let Promised { windows, anew, promises, .. } = &mut *self.promised;
+        let promise = &mut promises[granted.place];
+        match entry.note {
+            Note::Granted { attempt, until, .. } if granted.entry == mention.entry => {
+                let to = until.map_or(SimTime::NEVER, |until| self.history.when(attempt.client(), until));
+                promise.named = Authorities::NONE;
+                promise.leased = until.is_some();
+                promise.due = to;
+                promise.window = Some(windows.len());
+                let (lock, claim) = (claim.lock, mention.claim);
+                windows.push(Stretch { lock, from: entry.at, to, claim, entry: mention.entry });
+            }
+            Note::Renewed { attempt, until } => {
+                let is_owner = promise.named.union(promise.owns).len() >= self.quorum;
+                promise.named = Authorities::NONE;
+                let counts = is_owner && promise.released == SimTime::NEVER;
+                let Some(last) = promise.window.filter(|_| counts) else { return };
+                promise.leased = true;
+                promise.due = self.history.when(attempt.client(), until);
+                if let Some(next) = windows[last].renew(entry.at, promise.due, mention.entry) {
+                    promise.window = Some(windows.len());
+                    anew.push((windows.len(), last));
+                    windows.push(next);
+                }
+            }
+            Note::RenewalFailed { .. } => promise.named = Authorities::NONE,
+            Note::Releasing { .. } => {
+                promise.released = promise.released.min(entry.at);
+                if let Some(window) = promise.window {
+                    windows[window].end_by(entry.at);
+                }
+            }
+            Note::Ended { .. } => promise.ended = promise.ended.min(entry.at),
+            _ => {}
         }
     }
 
-    fn finish(mut self) -> Promised {
-        let margin = self.margin();
-        for ((_, claim), promise) in self.grants.claims().zip(&self.promises) {
-            let (Some(window), Some(granted)) = (promise.window, claim.granted) else { continue };
-            let window = &mut self.windows[window];
+    fn finish(self) {
+        let over = self.history.over();
+        let Promised { windows, promises, margin, .. } = self.promised;
+        *margin = None;
+        for ((_, claim), promise) in self.grants.taken().zip(promises) {
+            let (Some(window), Some(granted)) = (promise.window, &claim.granted) else { continue };
+            let window = &mut windows[window];
             if !promise.leased {
                 let gone = promise.ended.min(granted.died);
                 window.end_by(gone.max(promise.bereft));
             }
-            window.end_by(self.history.over());
+            window.end_by(over);
+            let own = promise.margin(over).filter(|_| claim.is_grant());
+            *margin = [*margin, own].into_iter().flatten().min();
         }
-        let last = self.promises.iter().map(|promise| promise.window).collect();
-        Promised { windows: self.windows, last, anew: self.anew, margin }
-    }
-
-    fn margin(&self) -> Option<i64> {
-        let over = self.history.over();
-        let of_claim = |(claim, promise): (&Claim, &Promise)| {
-            let lost = promise.bereft.min(over);
-            let is_measured = claim.is_grant() && promise.leased && promise.due.min(lost) <= promise.released;
-            // If neither end came to pass, nothing is known.
-            (is_measured && promise.due.min(promise.bereft) < over).then(|| signed(promise.due, lost))
-        };
-        self.grants.claims().map(|(_, claim)| claim).zip(&self.promises).filter_map(of_claim).min()
     }
 }
 

@@ -23,17 +23,17 @@ pub(super) fn first_beyond_validity(case: &Case<'_>) -> Option<SimTime> {
     if !case.history.nodes.iter().any(|node| node.activity.iter().any(is_pause)) {
         return None;
     }
-    let mut holds: Vec<_> = case.grants.claims().map(|(_, claim)| Hold::of(case.history, claim)).collect();
+    // By grant, in the order in which clients note them.
+    let mut holds: Vec<_> = case.grants.taken().filter_map(|(_, claim)| Hold::of(case.history, claim)).collect();
     let mut first = None;
     for mention in &case.grants.mentions.holding {
-        let entry = &case.history.entries[mention.entry];
-        if let Some(hold) = &mut holds[mention.claim.index()]
-            && hold.since < mention.entry
-        {
-            first = earlier(first, hold.take(entry.at, &entry.note));
+        let Some(granted) = &case.grants[mention.claim].granted else { continue };
+        if granted.entry < mention.entry {
+            let entry = &case.history.entries[mention.entry];
+            first = earlier(first, holds[granted.place].take(entry.at, &entry.note));
         }
     }
-    for hold in holds.iter_mut().flatten() {
+    for hold in &mut holds {
         first = earlier(first, hold.finish(hold.died.min(case.history.end)));
     }
     first
@@ -43,8 +43,6 @@ pub(super) fn first_beyond_validity(case: &Case<'_>) -> Option<SimTime> {
 struct Hold<'h> {
     history: &'h History,
     client: NodeId,
-    /// Index of the note that began it.
-    since: usize,
     died: SimTime,
     /// When the holder's own clock reaches the promised end; `NEVER` if none is to come.
     deadline: SimTime,
@@ -56,9 +54,9 @@ struct Hold<'h> {
 impl<'h> Hold<'h> {
     fn of(history: &'h History, claim: &Claim) -> Option<Self> {
         let granted = claim.granted?;
-        let (client, since, died) = (claim.attempt.client(), granted.entry, granted.died);
+        let (client, died) = (claim.attempt.client(), granted.died);
         let none = SimTime::NEVER;
-        let mut hold = Self { history, client, since, died, deadline: none, checked: none, over: false };
+        let mut hold = Self { history, client, died, deadline: none, checked: none, over: false };
         if let Some(until) = granted.until {
             hold.learn(granted.at, until);
         }

@@ -90,7 +90,7 @@ fn counted(case: &Case<'_>) -> Vec<Counted> {
 /// When a claim's promise was over, if it had a lease: from the start, or by a renewal of what had none.
 fn end_of_lease(case: &Case<'_>, claim: ClaimId) -> Option<SimTime> {
     let is_leased = case.grants[claim].granted?.until.is_some() || is_renewed(case, claim);
-    case.promised.of_claim(claim).next().filter(|_| is_leased).map(|window| window.to)
+    case.promised.of_claim(&case.grants[claim]).next().filter(|_| is_leased).map(|window| window.to)
 }
 
 fn is_renewed(case: &Case<'_>, claim: ClaimId) -> bool {

@@ -19,9 +19,9 @@
 //! Source: the lock as its users read it, "only one client at a time may act"; Kleppmann, "How to do
 //! distributed locking", 2016, shows that no lock with a lease gives that under pauses.
 
-use host::{AttemptId, MonoTime, SimTime};
+use host::{MonoTime, NodeId, SimTime};
 
-use crate::grants::ClaimId;
+use crate::grants::{Claim, ClaimId, Granted};
 use crate::history::{Note, OpId};
 use crate::judge::Case;
 use crate::level::Level;
@@ -58,14 +58,14 @@ fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
 /// Every belief of every client, in the order in which they began. What lasts to the end of the run ends at `end`.
 pub(crate) fn beliefs(case: &Case<'_>, end: SimTime) -> Vec<Stretch> {
     let mut beliefs = Vec::with_capacity(2 * case.grants.given());
-    // By claim, once it is granted.
-    let mut minds: Vec<Option<Mind>> = Vec::new();
-    minds.resize_with(case.grants.len(), || None);
+    // By grant, in the order in which clients note them.
+    let mut minds: Vec<Option<Mind>> = Vec::with_capacity(case.grants.taken().len());
     for mention in &case.grants.mentions.holding {
-        let mind = &mut minds[mention.claim.index()];
-        if case.grants.begins(mention) {
-            *mind = Mind::of(case, mention.claim, &mut beliefs);
-        } else if let Some(mind) = mind {
+        let claim = &case.grants[mention.claim];
+        let Some(granted) = claim.granted.as_ref() else { continue };
+        if granted.entry == mention.entry {
+            minds.push(Mind::of(case, mention.claim, granted, &mut beliefs));
+        } else if let Some(Some(mind)) = minds.get_mut(granted.place) {
             let entry = &case.history.entries[mention.entry];
             if let Some(event) = event(case, &entry.note) {
                 mind.take(&mut beliefs, mention.entry, entry.at, event);
@@ -90,7 +90,7 @@ enum Event {
 
 fn event(case: &Case<'_>, note: &Note) -> Option<Event> {
     match *note {
-        Note::Renewed { attempt, until } => Some(Event::Renewed(deadline(case, attempt, Some(until)))),
+        Note::Renewed { attempt, until } => deadline(case, attempt.client(), Some(until)).map(Event::Renewed),
         Note::ToldOfLoss { .. } => Some(Event::Lost),
         Note::Checked { op, .. } => Some(Event::Checked(op)),
         Note::Left { op, .. } => Some(Event::Left(op)),
@@ -99,16 +99,16 @@ fn event(case: &Case<'_>, note: &Note) -> Option<Event> {
     }
 }
 
-/// When a client that looks at its clock as its policy says takes a lease to be over.
-fn deadline(case: &Case<'_>, attempt: AttemptId, until: Option<MonoTime>) -> SimTime {
-    let client = attempt.client();
-    match (case.rules.policies.get(&client), until) {
-        (Some(Policy::Checked), Some(until)) => case.history.when(client, until),
-        (Some(Policy::Margin(margin)), Some(until)) => case.history.when(client, until - *margin),
+/// When a client that looks at its clock as its policy says takes a lease to be over. `None`: it is no client.
+fn deadline(case: &Case<'_>, client: NodeId, until: Option<MonoTime>) -> Option<SimTime> {
+    let deadline = match (case.rules.policies.get(&client)?, until) {
+        (Policy::Checked, Some(until)) => case.history.when(client, until),
+        (Policy::Margin(margin), Some(until)) => case.history.when(client, until - *margin),
         // Who looks only here and there goes on in between, whatever its clock reads; when a look tells it that
         // its time is over, its section ends, and the history says so.
-        (Some(Policy::Naive | Policy::AtChecks) | None, _) | (_, None) => SimTime::NEVER,
-    }
+        (Policy::Naive | Policy::AtChecks, _) | (_, None) => SimTime::NEVER,
+    };
+    Some(deadline)
 }
 
 /// What a client makes of one claim, so far.
@@ -124,11 +124,10 @@ struct Mind {
 
 impl Mind {
     /// What it is when the claim is granted. `None`: a claim of a node that is no client is not believed in.
-    fn of(case: &Case<'_>, claim: ClaimId, beliefs: &mut Vec<Stretch>) -> Option<Self> {
-        let of = &case.grants[claim];
-        let granted = of.granted.filter(|_| case.rules.policies.contains_key(&of.attempt.client()))?;
-        let to = deadline(case, of.attempt, granted.until);
-        beliefs.push(Stretch { lock: of.lock, from: granted.at, to, claim, entry: granted.entry });
+    fn of(case: &Case<'_>, claim: ClaimId, granted: &Granted, beliefs: &mut Vec<Stretch>) -> Option<Self> {
+        let Claim { attempt, lock, .. } = case.grants[claim];
+        let to = deadline(case, attempt.client(), granted.until)?;
+        beliefs.push(Stretch { lock, from: granted.at, to, claim, entry: granted.entry });
         Some(Self { belief: beliefs.len() - 1, decided: Vec::new(), lost: false, ended: false })
     }
 

@@ -36,7 +36,7 @@ fn check(case: &Case<'_>, bound: Duration) -> Finding {
     }
     let tenures = case.owners().by_claim();
     let mut beliefs = beliefs(case, case.liveness_end());
-    beliefs.sort_unstable_by_key(|belief| (belief.claim, belief.from));
+    beliefs.sort_unstable_by_key(|belief| (case.grants[belief.claim].attempt, belief.from));
     let (mut broken, mut open): (Option<Evidence>, Option<ClaimId>) = (None, None);
     for beliefs in beliefs.chunk_by(|a, b| a.claim == b.claim) {
         let claim = beliefs[0].claim;

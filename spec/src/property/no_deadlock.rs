@@ -13,10 +13,10 @@
 
 use std::collections::BTreeSet;
 
-use host::{NodeId, SimTime};
+use host::{AttemptId, NodeId, SimTime};
 
 use crate::grants::{ClaimId, LockId};
-use crate::history::Thread;
+use crate::history::{Note, Thread};
 use crate::judge::{Case, Finding};
 use crate::level::Level;
 use crate::property::{Check, Facts};
@@ -31,7 +31,7 @@ pub(super) const FACTS: Facts = Facts {
 
 /// Broken when the first circle closes. Named are its clients' tries, each waiting for the next.
 fn check(case: &Case<'_>) -> Finding {
-    if !somebody_waits_and_has(case) {
+    if !some_tries_overlap(case) || !somebody_waits_and_has(case) {
         return Finding::Holds;
     }
     if case.servers_are_silent() {
@@ -48,20 +48,37 @@ fn check(case: &Case<'_>) -> Finding {
     Finding::Holds
 }
 
+/// Whether some client ever had two tries, or sections, at once: most do one thing after the other, and nothing more need
+/// be known of them. Deaths are not looked at here.
+fn some_tries_overlap(case: &Case<'_>) -> bool {
+    // By client: what is not over yet.
+    let mut open: Vec<Option<ClaimId>> = vec![None; case.history.nodes.len()];
+    case.grants.mentions.asking.iter().any(|mention| {
+        let open = &mut open[case.grants[mention.claim].attempt.client().index()];
+        match case.history.entries[mention.entry].note {
+            Note::Attempting { .. } | Note::Granted { .. } => {
+                open.replace(mention.claim).is_some_and(|other| other != mention.claim)
+            }
+            _ => {
+                *open = open.filter(|open| *open != mention.claim);
+                false
+            }
+        }
+    })
+}
+
 /// Whether some client may have waited for one lock while it had one: without that nobody waits in a circle,
 /// and most runs are done with.
 fn somebody_waits_and_has(case: &Case<'_>) -> bool {
-    let lives = case.lives();
-    // Of the client of the last claim: until when each of its threads has any lock. A client's claims stand together.
-    let mut has_until: Vec<(Actor, SimTime)> = Vec::new();
-    for ((id, claim), life) in case.grants.claims().zip(lives) {
-        let actor = Actor::of(case, id);
-        has_until.retain(|(other, _)| other.client == claim.attempt.client());
-        let place = has_until.iter().position(|(other, _)| *other == actor).unwrap_or_else(|| {
-            has_until.push((actor, SimTime::ZERO));
-            has_until.len() - 1
+    // By client: until when each of its threads has any lock.
+    let mut has_until: Vec<Vec<(Thread, SimTime)>> = vec![Vec::new(); case.history.nodes.len()];
+    for ((_, claim), life) in case.grants.claims().zip(case.lives()) {
+        let threads = &mut has_until[claim.attempt.client().index()];
+        let place = threads.iter().position(|(thread, _)| *thread == life.thread).unwrap_or_else(|| {
+            threads.push((life.thread, SimTime::ZERO));
+            threads.len() - 1
         });
-        let until = &mut has_until[place].1;
+        let until = &mut threads[place].1;
         if life.asked < *until {
             return true;
         }
@@ -99,6 +116,8 @@ enum What {
 struct Change {
     at: SimTime,
     what: What,
+    /// Whose it is.
+    attempt: AttemptId,
     /// The claim that is held; of a wait, its first try.
     claim: ClaimId,
 }
@@ -106,16 +125,18 @@ struct Change {
 /// In order.
 fn changes(case: &Case<'_>) -> Vec<Change> {
     let mut changes = Vec::new();
+    let mut add = |claim: ClaimId, begins: (SimTime, What), ends: (SimTime, What)| {
+        let attempt = case.grants[claim].attempt;
+        changes.extend([begins, ends].map(|(at, what)| Change { at, what, attempt, claim }));
+    };
     for wait in case.waits().iter().filter(|wait| wait.from < wait.to) {
-        changes.push(Change { at: wait.from, what: What::Waits, claim: wait.first });
-        changes.push(Change { at: wait.to, what: What::WaitOver, claim: wait.first });
+        add(wait.first, (wait.from, What::Waits), (wait.to, What::WaitOver));
     }
     for tenure in &case.owners().tenures {
         let life = &case.lives()[tenure.claim.index()];
         let (from, to) = (life.entered.max(tenure.from), life.over.min(tenure.to));
         if from < to {
-            changes.push(Change { at: from, what: What::Held, claim: tenure.claim });
-            changes.push(Change { at: to, what: What::Released, claim: tenure.claim });
+            add(tenure.claim, (from, What::Held), (to, What::Released));
         }
     }
     changes.sort_unstable();

@@ -58,9 +58,9 @@ impl Ticket {
 
 /// All tokens, in the order in which clients were granted them.
 fn tickets(case: &Case<'_>) -> Vec<Ticket> {
-    let ticket = |(id, claim): (ClaimId, &Claim)| {
+    let ticket = |(_, claim): (ClaimId, &Claim)| {
         let token = claim.granted?.token?;
-        let mut windows = case.promised.of_claim(id);
+        let mut windows = case.promised.of_claim(claim);
         let last = windows.next()?;
         let first = windows.last().unwrap_or(last);
         Some(Ticket { token, window: Stretch { to: last.to, ..*first } })

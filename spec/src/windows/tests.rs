@@ -7,7 +7,7 @@ use crate::testing::{Story, ms};
 fn windows(story: &Story, client: u16) -> Vec<(SimTime, SimTime)> {
     let case = Case::new(&story.history, &story.rules);
     let mut claims = case.grants.claims();
-    let (claim, _) = claims.find(|(_, claim)| claim.attempt == story.attempt(client)).expect("the client has asked");
+    let (_, claim) = claims.find(|(_, claim)| claim.attempt == story.attempt(client)).expect("the client has asked");
     let mut windows: Vec<_> = case.promised.of_claim(claim).map(|window| (window.from, window.to)).collect();
     windows.reverse();
     windows
