@@ -9,6 +9,7 @@ use std::fmt;
 use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
 use spec::{Cause, Note, Token};
 
+use crate::etcd;
 use crate::redis::replication::Config;
 use crate::redis::replication::feed::ToReplica;
 use crate::redis::sentinel::{Answer, Ask, Memory, Told};
@@ -32,10 +33,14 @@ impl Domain for Locks {
             Message::Op(op) => op.operation(),
             Message::RedisPush(_) => Operation("message"),
             // A reply is known by what it answers; the kernel never asks.
-            Message::RedisReply(_) | Message::OpReply(_) | Message::Answer(_) => Operation("reply"),
+            Message::RedisReply(_) | Message::OpReply(_) | Message::Answer(_) | Message::EtcdReply(_) => {
+                Operation("reply")
+            }
             Message::Feed(_) => Operation("replicate"),
             Message::Ask(ask) => Operation(ask.operation()),
             Message::Told(_) => Operation("told"),
+            Message::Etcd(rpc) => rpc.operation(),
+            Message::EtcdPush(_) => Operation("events"),
         }
     }
 
@@ -90,6 +95,12 @@ pub enum Message {
     Answer(Answer),
     /// From a Sentinel to who has subscribed.
     Told(Told),
+    /// To an etcd server.
+    Etcd(etcd::Rpc),
+    /// From an etcd server.
+    EtcdReply(etcd::Reply),
+    /// From an etcd server, to who watches.
+    EtcdPush(Box<etcd::Push>),
 }
 
 digest_enum!(Message {
@@ -102,6 +113,9 @@ digest_enum!(Message {
     7 => Ask(ask),
     8 => Answer(answer),
     9 => Told(told),
+    10 => Etcd(rpc),
+    11 => EtcdReply(reply),
+    12 => EtcdPush(push),
 });
 
 impl From<ToReplica> for Message {
@@ -122,6 +136,9 @@ impl fmt::Display for Message {
             Self::Ask(ask) => ask.fmt(f),
             Self::Answer(answer) => answer.fmt(f),
             Self::Told(told) => told.fmt(f),
+            Self::Etcd(rpc) => rpc.fmt(f),
+            Self::EtcdReply(reply) => reply.fmt(f),
+            Self::EtcdPush(push) => push.fmt(f),
         }
     }
 }
@@ -156,7 +173,27 @@ carried!(
     Ask(Ask),
     Answer(Answer),
     Told(Told),
+    Etcd(etcd::Rpc),
+    EtcdReply(etcd::Reply),
 );
+
+/// Pushes of watches are large, and boxed: unpacked for who gets them.
+impl From<etcd::Push> for Message {
+    fn from(push: etcd::Push) -> Self {
+        Self::EtcdPush(Box::new(push))
+    }
+}
+
+impl TryFrom<Message> for etcd::Push {
+    type Error = Message;
+
+    fn try_from(message: Message) -> Result<Self, Message> {
+        match message {
+            Message::EtcdPush(push) => Ok(*push),
+            other => Err(other),
+        }
+    }
+}
 
 /// No message is the one that is never sent.
 impl TryFrom<Message> for Never {

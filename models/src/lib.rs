@@ -9,12 +9,14 @@
 //! | [`lock`] | which locks there are, their switches, and what each rests on |
 //! | [`none`] | no lock, for comparison |
 //! | [`redis`] | the Redis server, and the lock on one of them |
+//! | [`etcd`] | etcd: its requests and answers |
 //! | [`resource`], [`guard`] | what the locks protect, and the check that protects it without them |
 //! | [`script`], [`client`] | what a client does, and the program that does it |
 //! | [`link`] | a connection that is opened again when it broke |
 
 pub mod client;
 pub mod domain;
+pub mod etcd;
 pub mod guard;
 pub mod link;
 pub mod lock;

@@ -1,0 +1,29 @@
+//! Locks on etcd 3.4: its requests and answers, and what it makes of them.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`key`] | names of keys, and ranges of them |
+//! | [`api`] | what a client asks |
+//! | [`answer`], [`error`] | what a server answers, and what it pushes to who watches |
+
+pub mod answer;
+pub mod api;
+pub mod error;
+pub mod key;
+
+pub use answer::{Body, Event, EventKind, Header, KeyValue, Push, Reply, Response};
+pub use api::{Compare, Delete, Op, Operand, Order, Put, Range, Relation, Rpc, SortBy, Txn, Watch};
+pub use error::EtcdError;
+pub use key::{Key, Keys, LeaseId, Revision, WatchId};
+
+/// The value of a key: bytes.
+pub type Value = crate::redis::Value;
+
+use host::Calls;
+
+use crate::recipe::LockHost;
+
+/// A process that can reach etcd servers.
+pub trait EtcdHost: LockHost + Calls<Rpc> {}
+
+impl<H: LockHost + Calls<Rpc>> EtcdHost for H {}
