@@ -55,7 +55,9 @@ impl Domain for Locks {
         match note {
             // One that a promoted replica has from before is no new owner.
             Note::Owner { cause: Cause::Promotion, .. } => None,
-            Note::Owner { attempt, .. } => attempt.map(|attempt| (attempt, points::OWNER)),
+            Note::Owner { attempt, .. } | Note::Applied { attempt, leads: true, .. } => {
+                attempt.map(|attempt| (attempt, points::OWNER))
+            }
             Note::Wrote { attempt, .. } => attempt.map(|attempt| (attempt, points::WRITE_APPLIED)),
             Note::Marked { attempt, .. } => attempt.map(|attempt| (attempt, points::MARKED)),
             Note::Effected { attempt, .. } => attempt.map(|attempt| (attempt, points::EFFECTED)),
@@ -256,6 +258,13 @@ fn describe(note: &Note) -> String {
         Note::Ended { attempt } => format!("{attempt:?} is through with its section"),
         Note::Owner { key, attempt: Some(attempt), .. } => format!("{key} belongs to {attempt:?}"),
         Note::Owner { key, attempt: None, cause, .. } => format!("{key} belongs to nobody: {}", Why(*cause)),
+        Note::Applied { index, key, attempt: Some(attempt), .. } => {
+            format!("entry {index} is applied: {key} belongs to {attempt:?}")
+        }
+        Note::Applied { index, key, attempt: None, cause, .. } => {
+            format!("entry {index} is applied: {key} belongs to nobody: {}", Why(*cause))
+        }
+        Note::Disagreed { key, attempt, .. } => format!("{key} belongs to {}, other than others say", Whom(*attempt)),
         Note::Promoted { .. } => "takes the place of its primary".to_owned(),
         Note::Demoted { .. } => "is another's replica from now on".to_owned(),
         Note::Replicated { notes, .. } => format!("has what its primary did, up to its change of owners {notes}"),

@@ -23,7 +23,7 @@ pub use server::{MOST_NODES, Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
 
 use host::{Clock, Duration, Name, Operation, Point, Ppm, nanos};
-use spec::{Assumption, Level};
+use spec::{Assumption, Level, Promise};
 
 use switch::Switch;
 
@@ -214,6 +214,14 @@ impl Lock {
         match self {
             Self::Redlock(lock) => lock.quorum_of(servers),
             Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::None => 1,
+        }
+    }
+
+    /// For how long a grant of it is promised.
+    #[must_use]
+    pub const fn promise(&self) -> Promise {
+        match self {
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => Promise::UntilDue,
         }
     }
 

@@ -165,6 +165,11 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
             let still = if *cause == Cause::Restart { "still " } else { "" };
             format!("`{key}` is {still}owned by {} (attempt {})", names.of(*attempt), attempt.ordinal())
         }
+        // Another member has said so before.
+        Note::Applied { index, key, .. } => format!("has applied entry {index} as well, about `{key}`"),
+        Note::Disagreed { key, attempt, .. } => {
+            format!("makes something else of it: `{key}` is owned by {}", of(attempt))
+        }
         Note::DiskLost { .. } => "is back, its disk without what was not synced".to_owned(),
         Note::Extended { key, attempt, by, .. } => {
             let whom = if *by == Some(*attempt) { String::new() } else { format!(", as {} asked", of(by)) };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use host::{Clock, Ending, NodeId, SimTime};
 use models::Nudge;
 use sim::{Bounds, Fault, Outcome, Record, Strike};
-use spec::{Entry, History, Judge, Judgement, NodeHistory, Note, Property, Verdict};
+use spec::{Entry, History, Judge, Judgement, NodeHistory, Note, Promise, Property, Verdict, speak_as_one};
 
 use crate::cell::Cell;
 use crate::contender::Contender;
@@ -114,9 +114,13 @@ impl<'c> Player<'c> {
         let Outcome { notes, nodes, strikes, end, ending, hash, events, application_events, .. } = outcome;
         let counted = Counted { messages: outcome.messages, syncs: outcome.syncs };
         let reached = outcome.cues.get(self.cell.cues.len()..).unwrap_or_default().to_vec();
-        let history =
+        let mut history =
             history(notes, nodes, |node| self.world.lease_clock(node), end, ending, SimTime::ZERO + self.cell.horizon);
-        let mut judgement = self.judge.borrow_mut().judge(&history, &self.world.rules, &Property::ALL);
+        let rules = &self.world.rules;
+        if let (Promise::WhileOwned, Some(cluster)) = (rules.promise, rules.authorities.first()) {
+            speak_as_one(&mut history.entries, *cluster);
+        }
+        let mut judgement = self.judge.borrow_mut().judge(&history, rules, &Property::ALL);
         let landed = self.landed(&history, &strikes);
         self.mark_vacuous(&mut judgement, &landed);
         Run {

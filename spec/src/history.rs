@@ -45,7 +45,7 @@ pub type EffectName = Name;
 /// |---|---|
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
-/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated`, `DiskLost` |
+/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated`, `Applied`, `Disagreed`, `DiskLost` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 /// | place of side effects | `Effected` |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -193,6 +193,32 @@ pub enum Note {
         /// process started.
         notes: u32,
     },
+    /// A member of a cluster has applied an entry of its log that changes who owns a key. The members speak one after
+    /// the other of the same entry: a history has the first of them as an [`Owner`](Self::Owner) of the cluster
+    /// ([`speak_as_one`](crate::speak_as_one)).
+    Applied {
+        /// Who has applied it.
+        member: NodeId,
+        /// Where the entry is in the log.
+        index: u64,
+        /// Whether the member led when it applied it.
+        leads: bool,
+        /// The cluster's name for the lock.
+        key: LockName,
+        /// The new owner; `None`: nobody.
+        attempt: Option<AttemptId>,
+        /// What brought it about.
+        cause: Cause,
+    },
+    /// A member of a cluster has made something else of an entry than the member that applied it first.
+    Disagreed {
+        /// Who has applied it after others.
+        member: NodeId,
+        /// The cluster's name for the lock.
+        key: LockName,
+        /// The owner, as this member has it; `None`: nobody.
+        attempt: Option<AttemptId>,
+    },
     /// A lock server is back after a loss of power, and its disk had lost what was written and not synced. (A
     /// shadow: the server does not know.)
     DiskLost {
@@ -309,6 +335,8 @@ digest_enum!(Note {
     50 => Promoted { authority, instead_of },
     51 => Demoted { authority },
     52 => Replicated { authority, primary, notes },
+    53 => Applied { member, index, leads, key, attempt, cause },
+    54 => Disagreed { member, key, attempt },
 });
 
 macro_rules! digest_newtype {
@@ -344,6 +372,8 @@ impl Note {
             | Self::Ended { attempt }
             | Self::Extended { attempt, .. } => Some(*attempt),
             Self::Owner { attempt, .. }
+            | Self::Applied { attempt, .. }
+            | Self::Disagreed { attempt, .. }
             | Self::Read { attempt, .. }
             | Self::Wrote { attempt, .. }
             | Self::Marked { attempt, .. }

@@ -22,6 +22,7 @@ pub mod history;
 pub mod judge;
 pub mod level;
 mod lives;
+mod log;
 mod mentions;
 mod overlap;
 mod owners;
@@ -41,7 +42,8 @@ pub use history::{
 };
 pub use judge::{Judge, judge};
 pub use level::Level;
+pub use log::speak_as_one;
 pub use property::Property;
-pub use rules::{Bounds, Policy, Rules};
+pub use rules::{Bounds, Policy, Promise, Rules};
 pub use verdict::{Evidence, Judgement, Measures, Verdict};
 pub use waits::Waits;

@@ -6,6 +6,7 @@
 //! | asking | tries, and what becomes of them: `Attempting`, `Granted`, `Denied`, `Failed`, `GaveUp`, `Ended` |
 //! | holding | what clients say of a lock that they take to be theirs, from `Granted` to `Ended` |
 //! | owning | what lock servers say of owners and their leases |
+//! | disagreeing | members of a cluster that make something else of its log than others |
 //! | replicating | what lock servers say of whom they copy, and whose place they take |
 //! | losing | what disks lost |
 //! | acting | what came to the guarded resource and to the place of side effects |
@@ -57,6 +58,8 @@ pub(crate) struct Mentions {
     pub(crate) owning: Vec<Owning>,
     /// Indices of the notes.
     pub(crate) losing: Vec<usize>,
+    /// Indices of the notes.
+    pub(crate) disagreeing: Vec<usize>,
     pub(crate) acting: Vec<Mention<Option<ClaimId>>>,
     /// What lock servers say of whom they copy and whose place they take: indices of notes.
     pub(crate) replicating: Vec<usize>,
@@ -141,7 +144,12 @@ impl Mentions {
                 }
                 Note::Promoted { .. } | Note::Demoted { .. } | Note::Replicated { .. } => self.replicating.push(entry),
                 Note::DiskLost { .. } => self.losing.push(entry),
-                Note::Renewing { .. } | Note::Released { .. } | Note::ReleaseRefused { .. } | Note::Passed { .. } => {}
+                Note::Disagreed { .. } => self.disagreeing.push(entry),
+                Note::Applied { .. }
+                | Note::Renewing { .. }
+                | Note::Released { .. }
+                | Note::ReleaseRefused { .. }
+                | Note::Passed { .. } => {}
             }
         }
         unknown
@@ -161,11 +169,12 @@ impl Mentions {
     }
 
     fn clear(&mut self, nodes: usize) {
-        let Self { asking, holding, owning, losing, acting, replicating, keys, places, last } = self;
+        let Self { asking, holding, owning, losing, disagreeing, acting, replicating, keys, places, last } = self;
         asking.clear();
         holding.clear();
         owning.clear();
         losing.clear();
+        disagreeing.clear();
         acting.clear();
         replicating.clear();
         keys.clear();

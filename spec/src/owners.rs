@@ -110,7 +110,7 @@ struct Return {
 /// Every return of a lock server, and what is as good as one, in order.
 fn returns(case: &Case<'_>) -> Vec<Return> {
     let mut returns = Vec::new();
-    for &server in &case.rules.authorities {
+    for &server in case.rules.mortal() {
         let mut died = None;
         for &(at, doing) in &case.history.nodes[server.index()].activity {
             match (doing, died) {

@@ -37,9 +37,23 @@ pub struct Bounds {
     pub overtakes: Option<u32>,
 }
 
+/// For how long a grant is promised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Promise {
+    /// Until the end that the client was told, or its release: a lease. Whether the service keeps it is what is
+    /// judged.
+    #[default]
+    UntilDue,
+    /// For as long as the service has the client as the owner, which it may end at any time: an entry of a log, a session.
+    /// A service that remembers what it has once decided grants twice only if its members disagree.
+    WhileOwned,
+}
+
 /// How a lock's promise is to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rules {
+    /// For how long a grant is promised.
+    pub promise: Promise,
     /// How many counted grants make a grant: 1 for a lock on one server, 3 for Redlock on five.
     pub quorum: usize,
     /// The policy of each client; nodes that are not listed are no clients.
@@ -51,7 +65,7 @@ pub struct Rules {
     /// By how much the lock servers' clocks may run faster than a client's before its drift allowance
     /// is used up: `1/(1 - drift/TTL) - 1`, rounded down.
     pub rate_allowance: Ppm,
-    /// The lock servers.
+    /// The lock servers. A cluster of members that keep one log is one, by the name of its first member.
     pub authorities: Vec<NodeId>,
     /// How often the lock extends its lease by itself. `None`: it does not.
     pub renews: Option<Duration>,
@@ -59,4 +73,15 @@ pub struct Rules {
     pub bounds: Bounds,
     /// Whether the guarded resource compares tokens, on all that the lock protects.
     pub resource_checks_tokens: bool,
+}
+
+impl Rules {
+    /// The lock servers that own nothing any more when they come back from the dead, unless they say so. A log does not die with
+    /// a member.
+    pub(crate) fn mortal(&self) -> &[NodeId] {
+        match self.promise {
+            Promise::UntilDue => &self.authorities,
+            Promise::WhileOwned => &[],
+        }
+    }
 }

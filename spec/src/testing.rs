@@ -23,7 +23,7 @@ use crate::history::{
     Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Thread, Ticking, Token,
     Version,
 };
-use crate::rules::{Bounds, Policy, Rules};
+use crate::rules::{Bounds, Policy, Promise, Rules};
 use crate::verdict::{Evidence, Judgement, Verdict};
 use crate::{Assumption, Property, judge};
 
@@ -71,6 +71,7 @@ impl Story {
         };
         let nodes = (0..servers + CLIENTS + 1).map(node).collect();
         let rules = Rules {
+            promise: Promise::default(),
             quorum,
             policies: (servers..servers + CLIENTS).map(|i| (NodeId::new(i), Policy::Checked)).collect(),
             needs: BTreeMap::new(),

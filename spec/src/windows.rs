@@ -15,13 +15,15 @@
 //! Without a lease the promise stands until it is given back; if the holder is gone (its section
 //! over, or its process dead) without giving it back, until the service has taken it away.
 //!
-//! Not here: the windows of ZooKeeper and etcd (intervals of a log) and of PostgreSQL (sessions).
+//! Where a promise stands only [while the service has the client as the owner](Form::WhileOwned), the window is closed
+//! by whatever takes the lock away, and a client that no service made the owner has none.
 
 use host::{NodeId, SimTime};
 
 use crate::grants::{Claim, ClaimId, Grants, LockId};
 use crate::history::{Authorities, History, INSTANT, Note};
 use crate::mentions::{Mention, Mentions, Owning};
+use crate::rules::{Promise as Form, Rules};
 
 /// A stretch of true time, its end excluded, that one claim has for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +78,7 @@ pub(crate) struct Promised {
 
 impl Promised {
     /// Takes in a history instead of the last one.
-    pub(crate) fn fill(&mut self, history: &History, quorum: usize, grants: &Grants) {
+    pub(crate) fn fill(&mut self, history: &History, rules: &Rules, grants: &Grants) {
         let Self { windows, anew, promises, owners, .. } = self;
         windows.clear();
         anew.clear();
@@ -84,7 +86,8 @@ impl Promised {
         promises.resize(grants.taken().len(), Promise::NONE);
         owners.clear();
         owners.resize(grants.mentions.keys.len(), None);
-        let mut walk = Walk { history, quorum, grants, promised: self };
+        let (quorum, form) = (rules.quorum, rules.promise);
+        let mut walk = Walk { history, quorum, form, grants, promised: self };
         let Mentions { holding, owning, .. } = &grants.mentions;
         let mut owning = owning.iter().peekable();
         let mut replaced = grants.mentions.dead_and_replaced(history).peekable();
@@ -176,6 +179,7 @@ impl Promise {
 struct Walk<'h> {
     history: &'h History,
     quorum: usize,
+    form: Form,
     grants: &'h Grants,
     promised: &'h mut Promised,
 }
@@ -279,7 +283,9 @@ impl Walk<'_> {
         for ((_, claim), promise) in self.grants.taken().zip(promises) {
             let (Some(window), Some(granted)) = (promise.window, &claim.granted) else { continue };
             let window = &mut windows[window];
-            if !promise.leased {
+            if self.form == Form::WhileOwned {
+                window.to = window.to.min(promise.bereft);
+            } else if !promise.leased {
                 let gone = promise.ended.min(granted.died);
                 window.end_by(gone.max(promise.bereft));
             }

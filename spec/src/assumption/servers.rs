@@ -23,7 +23,6 @@ use host::{Clock, NodeId, SimTime};
 use super::ledger::earlier;
 use crate::history::{Activity, Cause, Entry, Note};
 use crate::judge::Case;
-use crate::rules::Rules;
 use crate::windows::Stretch;
 
 /// The first step of a wall clock while a lease was counted on it: a lock server's while it had an owner for
@@ -93,9 +92,9 @@ fn first_of_a_holder(case: &Case<'_>) -> Option<SimTime> {
 /// Every death of a lock server that was followed by a restart within the longest TTL. Without a
 /// lease, ownership outlives every delay, and so does the danger.
 fn hasty_restarts(case: &Case<'_>) -> Vec<Blow> {
-    let Rules { ttl, authorities, .. } = case.rules;
+    let ttl = case.rules.ttl;
     let mut blows = Vec::new();
-    for &server in authorities {
+    for &server in case.rules.mortal() {
         let mut died = None;
         for &(at, activity) in &case.history.nodes[server.index()].activity {
             match (activity, died) {
@@ -154,7 +153,7 @@ fn named_again<'h>(case: &Case<'h>, server: NodeId, back: SimTime) -> BTreeSet<&
 /// Every death of a lock server, in order.
 fn deaths(case: &Case<'_>) -> Vec<(SimTime, NodeId)> {
     let mut deaths = Vec::new();
-    for &server in &case.rules.authorities {
+    for &server in case.rules.mortal() {
         let activity = &case.history.nodes[server.index()].activity;
         deaths.extend(activity.iter().filter(|(_, doing)| *doing == Activity::Dead).map(|(at, _)| (*at, server)));
     }

@@ -23,7 +23,15 @@ pub(super) const FACTS: Facts = Facts {
 };
 
 /// Broken at the first instant at which two windows are open. The older one was in the right.
+///
+/// A cluster whose members keep one log promises nothing twice, unless they make different things of an entry: then
+/// broken at the first of those.
 fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
+    if let Some(&entry) = case.grants.mentions.disagreeing.first() {
+        let noted = &case.history.entries[entry];
+        let attempts = noted.note.attempt().into_iter().collect();
+        return Some(Evidence { at: noted.at, attempts, entries: vec![entry], overlap: None });
+    }
     let overlap = overlap::sweep(case.promised.windows(), case.grants.locks(), |window| window.claim)?;
     measures.grant_overlap = overlap.longest;
     Some(Evidence {
@@ -37,6 +45,7 @@ fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
 #[cfg(test)]
 mod tests {
     use crate::Property::GrantExclusion;
+    use crate::rules::Promise;
     use crate::testing::{Story, lasting, ms};
 
     #[test]
@@ -108,6 +117,19 @@ mod tests {
         let broken = story.broken(GrantExclusion);
         assert_eq!(broken.at, ms(30));
         assert_eq!(broken.attempts, [story.nth_attempt(1, 1), story.nth_attempt(1, 2)]);
+    }
+
+    #[test]
+    fn members_that_make_different_things_of_one_entry_break_it() {
+        let mut story = Story::new();
+        story.rules.promise = Promise::WhileOwned;
+        story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
+        story.at(50).server(1).frees();
+        story.at(60).client(2).asks("orders").owned_by(1).granted_for_good();
+        story.holds(GrantExclusion);
+        story.at(70).server(1).disagrees("orders", None);
+        let broken = story.broken(GrantExclusion);
+        assert_eq!((broken.at, broken.entries), (ms(70), vec![7]));
     }
 
     #[test]

@@ -62,7 +62,8 @@ fn check(case: &Case<'_>, bound: Duration) -> Finding {
 /// Whether a quorum of servers that live still has that owner at the end of the run.
 fn lasts(case: &Case<'_>, tenure: &Tenure, end: SimTime) -> bool {
     let owns = case.owners().at_the_end(tenure.claim);
-    let lives = |server: &&NodeId| case.history.nodes[server.index()].doing(end) != Activity::Dead;
+    let is_dead = |server: &NodeId| case.history.nodes[server.index()].doing(end) == Activity::Dead;
+    let lives = |server: &&NodeId| !(case.rules.mortal().contains(*server) && is_dead(server));
     let living = case.rules.authorities.iter().filter(|server| owns.contains(**server)).filter(lives);
     tenure.to == SimTime::NEVER && living.count() >= case.rules.quorum
 }

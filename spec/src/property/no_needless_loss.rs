@@ -6,6 +6,8 @@
 //! * while its promised window is open, whatever takes the lock away: an expiry before its time, an
 //!   eviction, a server that forgets, somebody else's release, or its own recipe (a renewal that releases
 //!   and acquires anew, a clean-up after one error). Its own release closes the window first.
+//! * if it is promised for as long as it is owned: unless it is given back, or its session has not been kept alive for as long as
+//!   a lease is.
 //! * if the lock renews itself, beyond that: when the lease runs out although nothing kept the renewal from
 //!   being tried. It was kept from it if a try was under way when the lease ran out (it had no answer, so
 //!   the holder was cut off, or the server was busy), or if less than one interval between renewals had
@@ -27,6 +29,7 @@ use crate::judge::{Case, Finding};
 use crate::level::Level;
 use crate::owners::{Blow, Taking, Tenure};
 use crate::property::{Check, Facts};
+use crate::rules::Promise;
 use crate::verdict::Evidence;
 
 pub(super) const FACTS: Facts = Facts {
@@ -53,9 +56,22 @@ fn is_needless(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
     let (claim, at) = (tenure.claim, tenure.to);
     let node = &case.history.nodes[case.grants[claim].attempt.client().index()];
     // Whether it was in its section comes last: it takes a look at what became of every claim, which few runs need.
-    (case.is_promised(claim, at) || taking.blow == Blow::Said(Cause::Expiry) && is_neglected(case, claim, at))
+    (case.is_promised(claim, at)
+        || is_kept_alive(case, tenure, taking)
+        || taking.blow == Blow::Said(Cause::Expiry) && is_neglected(case, claim, at))
         && node.doing(at) != Activity::Paused
         && case.lives()[claim.index()].is_inside(at)
+}
+
+/// Whether a lock that is promised for as long as it is owned was taken away although its session had been kept alive.
+fn is_kept_alive(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
+    let (Promise::WhileOwned, Some(ttl)) = (case.rules.promise, case.rules.ttl) else { return false };
+    if taking.blow != Blow::Said(Cause::Expiry) {
+        return true;
+    }
+    let upto = case.grants.mentions.owning.partition_point(|said| case.history.entries[said.entry].at < tenure.to);
+    let mut own = case.grants.mentions.owning[..upto].iter().rev().filter(|said| said.claim == Some(tenure.claim));
+    own.next().is_some_and(|last| tenure.to.since(case.history.entries[last.entry].at) < ttl)
 }
 
 /// Whether the lock renews itself, and could have tried once more before that instant.
@@ -94,6 +110,7 @@ fn evidence(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> Evidence {
 mod tests {
     use crate::Property::NoNeedlessLoss;
     use crate::history::{Activity, Ticking};
+    use crate::rules::Promise;
     use crate::testing::{Story, lasting, ms};
 
     /// Client 1 has the lock from 10 ms, and was promised it until 100 ms.
@@ -194,6 +211,34 @@ mod tests {
         story.at(120).server(1).frees();
         assert_eq!(story.broken(NoNeedlessLoss).at, ms(120));
         story.history.entries[4].at = ms(150);
+        story.holds(NoNeedlessLoss);
+    }
+
+    #[test]
+    fn what_is_promised_for_as_long_as_it_is_owned_is_taken_by_a_session_that_was_not_kept_alive() {
+        // The lease is 90 ms long.
+        let owned = || {
+            let mut story = Story::new();
+            story.rules.promise = Promise::WhileOwned;
+            story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
+            story
+        };
+        for (lost, needless) in [(99, true), (100, false)] {
+            let mut story = owned();
+            story.at(lost).server(1).frees();
+            assert_eq!(story.judged().verdicts[&NoNeedlessLoss].is_broken(), needless, "{lost}");
+        }
+        for (lost, needless) in [(149, true), (150, false)] {
+            let mut story = owned();
+            story.at(60).client(1).extended_by(1, None);
+            story.at(lost).server(1).frees();
+            assert_eq!(story.judged().verdicts[&NoNeedlessLoss].is_broken(), needless, "{lost}");
+        }
+        let mut story = owned();
+        story.at(300).observer().deletes(1);
+        assert_eq!(story.broken(NoNeedlessLoss).at, ms(300), "whoever else takes it");
+        let mut story = owned();
+        story.at(200).client(1).ended().releasing().deletes(1);
         story.holds(NoNeedlessLoss);
     }
 

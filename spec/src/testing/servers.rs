@@ -30,6 +30,12 @@ impl Teller<'_> {
         self.note(Note::Replicated { authority, primary: NodeId::new(server - 1), notes })
     }
 
+    /// As a member of a cluster it makes something else of an entry than others.
+    pub(crate) fn disagrees(self, key: &str, attempt: Option<AttemptId>) -> Self {
+        let (member, key) = (self.node, key.into());
+        self.note(Note::Disagreed { member, key, attempt })
+    }
+
     /// For want of memory it forgets `orders`.
     pub(crate) fn evicts(self) -> Self {
         self.loses("orders", Cause::Eviction)

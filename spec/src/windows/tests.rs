@@ -198,6 +198,47 @@ fn a_client_that_miscounted_has_been_promised_the_lock_all_the_same() {
     assert_eq!(windows(&story, 1), [(ms(10), ms(100))]);
 }
 
+/// A lock that is promised for as long as it is owned.
+fn owned() -> Story {
+    let mut story = Story::new();
+    story.rules.promise = Form::WhileOwned;
+    story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
+    story
+}
+
+#[test]
+fn a_promise_for_as_long_as_it_is_owned_ends_with_the_ownership() {
+    let mut story = owned();
+    story.at(50).server(1).frees();
+    assert_eq!(windows(&story, 1), [(ms(10), ms(50))]);
+    let mut story = owned();
+    story.at(40).client(1).ended().releasing();
+    story.at(50).server(1).frees();
+    assert_eq!(windows(&story, 1), [(ms(10), ms(40))], "or with the release");
+}
+
+#[test]
+fn who_does_not_own_it_is_promised_nothing_for_as_long_as_it_does() {
+    let mut story = Story::new();
+    story.rules.promise = Form::WhileOwned;
+    story.at(10).client(1).asks("orders").granted_for_good();
+    assert_eq!(windows(&story, 1), []);
+    let mut story = Story::new();
+    story.rules.promise = Form::WhileOwned;
+    story.at(10).client(1).asks("orders").owned_by(1);
+    story.at(50).server(1).frees();
+    story.at(60).client(1).granted_for_good();
+    assert_eq!(windows(&story, 1), [], "the news came too late");
+}
+
+#[test]
+fn a_member_of_a_cluster_that_dies_takes_nothing_with_it() {
+    let mut story = owned();
+    story.at(50).server(1).dies();
+    story.at(60).server(1).restarts();
+    assert_eq!(windows(&story, 1), [(ms(10), just_after(10_000))]);
+}
+
 /// The margin in ms.
 fn margin(story: &Story) -> Option<i64> {
     let margin = story.judged().measures.grant_margin;
