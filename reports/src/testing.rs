@@ -80,6 +80,7 @@ impl Told {
                 ending: Ending::Quiet,
             },
             rules: Rules {
+                promise: spec::Promise::default(),
                 quorum: 1,
                 policies: clients.into_iter().map(|client| (client, Policy::Checked)).collect(),
                 needs: needs(),
