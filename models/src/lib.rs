@@ -12,6 +12,7 @@
 //! | [`etcd`] | etcd: its requests and answers |
 //! | [`resource`], [`guard`] | what the locks protect, and the check that protects it without them |
 //! | [`script`], [`client`] | what a client does, and the program that does it |
+//! | [`log`](mod@log) | a replicated log: what servers stand on that agree by majority |
 //! | [`link`] | a connection that is opened again when it broke |
 
 pub mod client;
@@ -19,7 +20,9 @@ pub mod domain;
 pub mod etcd;
 pub mod guard;
 pub mod link;
+// (see below)
 pub mod lock;
+pub mod log;
 pub mod none;
 pub mod recipe;
 pub mod redis;

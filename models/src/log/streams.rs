@@ -1,0 +1,173 @@
+//! The connections between members, as etcd's streams (`rafthttp`): each dials each other, and reads there what that one
+//! writes.
+//!
+//! Times are on the monotonic clock, and looked at when the member ticks.
+
+use host::{CallId, ConnId, Context, Duration, MonoTime, NodeId, Origin, Server};
+
+use super::{Packet, Replicated};
+
+/// One member's connections to the others.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// All members; this one has no connection to itself.
+    peers: Vec<Peer>,
+}
+
+#[derive(Debug)]
+struct Peer {
+    node: NodeId,
+    /// What it writes is read there.
+    reads: Way,
+    /// When it was dialled last.
+    dialled: MonoTime,
+    /// When something came from it last.
+    heard: MonoTime,
+    /// What it is to read is written there.
+    writes: Option<ConnId>,
+    /// When something was written last.
+    spoke: MonoTime,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Down,
+    Opens(ConnId),
+    Up(ConnId),
+}
+
+impl Way {
+    const fn conn(self) -> Option<ConnId> {
+        match self {
+            Self::Down => None,
+            Self::Opens(conn) | Self::Up(conn) => Some(conn),
+        }
+    }
+}
+
+impl Streams {
+    /// No connections, yet.
+    pub(super) fn new(members: &[NodeId], now: MonoTime) -> Self {
+        let peer =
+            |node: &NodeId| Peer { node: *node, reads: Way::Down, dialled: now, heard: now, writes: None, spoke: now };
+        Self { peers: members.iter().map(peer).collect() }
+    }
+
+    /// Dials everybody.
+    pub(super) fn start<L: Replicated>(&mut self, cx: &mut Context<L::Domain>) {
+        let own = cx.node;
+        for peer in self.peers.iter_mut().filter(|peer| peer.node != own) {
+            peer.dial::<L>(cx);
+        }
+    }
+
+    /// Time has passed: who is silent is dialled again, and who might take this one to be silent is told that it is not.
+    pub(super) fn tick<L: Replicated>(&mut self, cx: &mut Context<L::Domain>) {
+        let own = cx.node;
+        for peer in self.peers.iter_mut().filter(|peer| peer.node != own) {
+            let patience = match peer.reads {
+                Way::Down => DIAL_AGAIN,
+                Way::Opens(_) => DIAL_TIMEOUT,
+                Way::Up(_) => READ_TIMEOUT,
+            };
+            let since = if let Way::Up(_) = peer.reads { peer.heard } else { peer.dialled };
+            if cx.mono - since >= patience {
+                if let Some(conn) = peer.reads.conn() {
+                    cx.close(conn);
+                }
+                peer.dial::<L>(cx);
+            }
+            if cx.mono - peer.spoke >= SAY_ALIVE {
+                peer.write::<L>(cx, Packet::Alive);
+            }
+        }
+    }
+
+    /// A connection is open. Whether it is one of these.
+    pub(super) fn opened<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, conn: ConnId) -> bool {
+        let opened = self.peers.iter_mut().find(|peer| peer.reads == Way::Opens(conn));
+        if let Some(peer) = opened {
+            (peer.reads, peer.heard) = (Way::Up(conn), cx.mono);
+            cx.request(conn, STREAM, L::message(Packet::Stream { reader: cx.node }));
+            return true;
+        }
+        false
+    }
+
+    /// Something comes on a connection. Whether it is one on which this member reads.
+    pub(super) fn hear(&mut self, now: MonoTime, conn: ConnId) -> bool {
+        let heard = self.peers.iter_mut().find(|peer| peer.reads == Way::Up(conn));
+        if let Some(peer) = heard {
+            peer.heard = now;
+            return true;
+        }
+        false
+    }
+
+    /// A member reads on that connection from now on. Who, counted from 0, if it is one.
+    pub(super) fn attach<L: Replicated>(
+        &mut self,
+        cx: &mut Context<L::Domain>,
+        from: Origin,
+        reader: NodeId,
+    ) -> Option<usize> {
+        let at = self.peers.iter().position(|peer| peer.node == reader)?;
+        let peer = &mut self.peers[at];
+        if let Some(old) = peer.writes.replace(from.conn) {
+            cx.close(old);
+        }
+        // It may have been silent for long.
+        peer.write::<L>(cx, Packet::Alive);
+        Some(at)
+    }
+
+    /// A connection is gone. Whether it was one of these, and of whom, counted from 0, if something was written there.
+    pub(super) fn lost<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, conn: ConnId) -> Option<Option<usize>> {
+        if let Some(at) = self.peers.iter().position(|peer| peer.writes == Some(conn)) {
+            self.peers[at].writes = None;
+            return Some(Some(at));
+        }
+        let peer = self.peers.iter_mut().find(|peer| peer.reads.conn() == Some(conn))?;
+        peer.reads = Way::Down;
+        if cx.mono - peer.dialled >= DIAL_AGAIN {
+            peer.dial::<L>(cx);
+        }
+        Some(None)
+    }
+
+    /// Says something to a member, counted from 0. Whether there is a connection.
+    pub(super) fn say<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, to: usize, packet: Packet<L>) -> bool {
+        self.peers[to].write(cx, packet)
+    }
+
+    /// Whether everybody is connected both ways.
+    pub(super) fn all_up(&self, but: NodeId) -> bool {
+        let is_up = |peer: &Peer| peer.writes.is_some() && matches!(peer.reads, Way::Up(_));
+        self.peers.iter().all(|peer| peer.node == but || is_up(peer))
+    }
+}
+
+impl Peer {
+    fn dial<L: Replicated>(&mut self, cx: &mut Context<L::Domain>) {
+        self.reads = Way::Opens(cx.connect::<Packet<L>>(Server::on(self.node)));
+        self.dialled = cx.mono;
+    }
+
+    fn write<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, packet: Packet<L>) -> bool {
+        let Some(conn) = self.writes else { return false };
+        self.spoke = cx.mono;
+        cx.push(conn, L::message(packet));
+        true
+    }
+}
+
+/// `rafthttp.ConnReadTimeout`: a stream on which nothing came for so long is broken.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// A third of it: a writer that has nothing to say says so.
+const SAY_ALIVE: Duration = Duration::from_nanos(1_666_666_667);
+/// `peerDialTimeout`: a second, and an election timeout (of a second).
+const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// `dialRetryFrequency`: dialled at most so often.
+const DIAL_AGAIN: Duration = Duration::from_millis(100);
+/// What a member asks for on a connection is not answered, but followed by all that there is to read.
+const STREAM: CallId = CallId::new(0);
