@@ -194,18 +194,32 @@ impl Event {
     /// The key that was changed.
     #[must_use]
     pub const fn key(&self) -> Key {
-        match &self.kind {
-            EventKind::Put(kv) => kv.key,
-            EventKind::Delete { key, .. } => *key,
+        self.kind.key()
+    }
+
+    /// When.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.kind.revision()
+    }
+}
+
+impl EventKind {
+    /// The key that was changed.
+    #[must_use]
+    pub const fn key(&self) -> Key {
+        match self {
+            Self::Put(kv) => kv.key,
+            Self::Delete { key, .. } => *key,
         }
     }
 
     /// When.
     #[must_use]
     pub const fn revision(&self) -> Revision {
-        match &self.kind {
-            EventKind::Put(kv) => kv.mod_revision,
-            EventKind::Delete { mod_revision, .. } => *mod_revision,
+        match self {
+            Self::Put(kv) => kv.mod_revision,
+            Self::Delete { mod_revision, .. } => *mod_revision,
         }
     }
 }

@@ -5,14 +5,23 @@
 //! | [`key`] | names of keys, and ranges of them |
 //! | [`api`] | what a client asks |
 //! | [`answer`], [`error`] | what a server answers, and what it pushes to who watches |
+//! | `check` | what it refuses for its form |
+//! | [`wire`] | all this as JSON, for real servers |
+//! | [`store`] | keys and leases: what all members agree on |
+//! | [`lessor`] | how long leases live: what the leader counts |
 
 pub mod answer;
 pub mod api;
+mod check;
 pub mod error;
 pub mod key;
+pub mod lessor;
+pub mod store;
+pub mod wire;
 
 pub use answer::{Body, Event, EventKind, Header, KeyValue, Push, Reply, Response};
 pub use api::{Compare, Delete, Op, Operand, Order, Put, Range, Relation, Rpc, SortBy, Txn, Watch};
+pub use check::check;
 pub use error::EtcdError;
 pub use key::{Key, Keys, LeaseId, Revision, WatchId};
 
