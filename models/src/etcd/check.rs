@@ -20,7 +20,7 @@ pub fn check(rpc: &Rpc) -> Result<(), EtcdError> {
         Rpc::Range(range) => has_key(&range.keys),
         Rpc::Put(put) => has_bytes(put.key),
         Rpc::Delete(delete) => has_key(&delete.keys),
-        Rpc::Unlock { key } => has_bytes(*key),
+        Rpc::Unlock { key } if key.is_empty() => Err(EtcdError::LockEmptyKey),
         Rpc::Txn(txn) => check_txn(txn),
         // A watch without a key is one from the first key on; a lease's number is any but 0.
         Rpc::Watch(_)
@@ -29,7 +29,8 @@ pub fn check(rpc: &Rpc) -> Result<(), EtcdError> {
         | Rpc::LeaseRevoke { .. }
         | Rpc::LeaseKeepAlive { .. }
         | Rpc::LeaseTimeToLive { .. }
-        | Rpc::Lock { .. } => Ok(()),
+        | Rpc::Lock { .. }
+        | Rpc::Unlock { .. } => Ok(()),
     }
 }
 

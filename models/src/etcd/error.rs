@@ -1,6 +1,20 @@
 //! Why etcd did not do what it was asked for, in its own words and codes.
 //!
-//! Source: `etcdserver/api/v3rpc/rpctypes/error.go` of etcd 3.4.23.
+//! Source: `etcdserver/api/v3rpc/rpctypes/error.go` of etcd 3.4.23, and what three such members said when there was no
+//! majority, and when the leader was killed or stood still. A request timeout is 5 s and two election timeouts: 7 s.
+//!
+//! | asked | of whom | and then | is told | after |
+//! |---|---|---|---|---|
+//! | a change | the leader, or a member that follows one | it has no majority | [`Timeout`](EtcdError::Timeout) | 7 s |
+//! | a change | a member that follows a leader which is lost | it becomes the leader itself | [`TimeoutLeaderFail`](EtcdError::TimeoutLeaderFail) | 7 s |
+//! | a change | the same | another becomes the leader | [`Timeout`](EtcdError::Timeout) | 7 s |
+//! | a change | a member that knows of no leader | there is none | [`DeadlineExceeded`](EtcdError::DeadlineExceeded) | 7 s |
+//! | a read | any | another becomes the leader | [`LeaderChanged`](EtcdError::LeaderChanged) | at once |
+//! | a read | any | none does | [`Timeout`](EtcdError::Timeout) | 7 s; 14 s if another waited already |
+//! | a lease | a member whose leader stands still | | [`Timeout`](EtcdError::Timeout) | 7 s, whoever leads by then |
+//! | a lease | a member whose leader is killed | another becomes the leader | its answer | up to 1 s after |
+//! | a lease | a member that knows of no leader | there is none | [`NoLeader`](EtcdError::NoLeader) | 7 s |
+//! | a lease | the leader | it has no majority | its answer | at once |
 
 use std::fmt;
 
@@ -25,12 +39,16 @@ pub enum EtcdError {
     LeaseTtlTooLarge,
     /// v3lock: the same, as the client that the server uses for it says it.
     LockLeaseNotFound,
+    /// v3lock: no key to unlock. The same.
+    LockEmptyKey,
     /// Nothing came of it in time. It may be done yet.
     Timeout,
     /// The same, and the leader was lost meanwhile.
     TimeoutLeaderFail,
     /// The same, and the member has no connection to enough others.
     TimeoutConnectionLost,
+    /// There was no leader to hand it to.
+    DeadlineExceeded,
     /// There is no leader.
     NoLeader,
     /// The leader has changed: what it was asked to read is to be asked again.
@@ -41,7 +59,7 @@ pub enum EtcdError {
 
 impl EtcdError {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::EmptyKey,
         Self::DuplicateKey,
         Self::TooManyOps,
@@ -50,9 +68,11 @@ impl EtcdError {
         Self::LeaseExists,
         Self::LeaseTtlTooLarge,
         Self::LockLeaseNotFound,
+        Self::LockEmptyKey,
         Self::Timeout,
         Self::TimeoutLeaderFail,
         Self::TimeoutConnectionLost,
+        Self::DeadlineExceeded,
         Self::NoLeader,
         Self::LeaderChanged,
         Self::TooManyRequests,
@@ -68,7 +88,7 @@ impl EtcdError {
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
-            Self::LockLeaseNotFound => 2,
+            Self::LockLeaseNotFound | Self::LockEmptyKey | Self::DeadlineExceeded => 2,
             Self::EmptyKey | Self::DuplicateKey | Self::TooManyOps => 3,
             Self::LeaseNotFound => 5,
             Self::TooManyRequests => 8,
@@ -85,12 +105,12 @@ impl EtcdError {
     /// Whether the request may be done although it failed, or later: of all others it is known that it was not.
     #[must_use]
     pub const fn is_open(self) -> bool {
-        matches!(self, Self::Timeout | Self::TimeoutLeaderFail | Self::TimeoutConnectionLost)
+        matches!(self, Self::Timeout | Self::TimeoutLeaderFail | Self::TimeoutConnectionLost | Self::DeadlineExceeded)
     }
 
     const fn text(self) -> &'static str {
         match self {
-            Self::EmptyKey => "etcdserver: key is not provided",
+            Self::EmptyKey | Self::LockEmptyKey => "etcdserver: key is not provided",
             Self::DuplicateKey => "etcdserver: duplicate key given in txn request",
             Self::TooManyOps => "etcdserver: too many operations in txn request",
             Self::FutureRevision => "etcdserver: mvcc: required revision is a future revision",
@@ -101,6 +121,7 @@ impl EtcdError {
             Self::Timeout => "etcdserver: request timed out",
             Self::TimeoutLeaderFail => "etcdserver: request timed out, possibly due to previous leader failure",
             Self::TimeoutConnectionLost => "etcdserver: request timed out, possibly due to connection lost",
+            Self::DeadlineExceeded => "context deadline exceeded",
             Self::NoLeader => "etcdserver: no leader",
             Self::LeaderChanged => "etcdserver: leader changed",
             Self::TooManyRequests => "etcdserver: too many requests",
@@ -123,6 +144,8 @@ digest_enum!(EtcdError {
     12 => NoLeader,
     13 => LeaderChanged,
     14 => TooManyRequests,
+    15 => LockEmptyKey,
+    16 => DeadlineExceeded,
 });
 
 impl fmt::Display for EtcdError {

@@ -163,10 +163,16 @@ impl Lessor {
         Renewal::Lives(lease.ttl)
     }
 
+    /// When a lease is over.
+    #[must_use]
+    pub fn end_of(&self, id: LeaseId) -> Option<MonoTime> {
+        Some(self.lives.get(&id)?.over)
+    }
+
     /// What is left of a lease, in seconds, rounded towards zero: below it if it has been over for long.
     #[must_use]
     pub fn left(&self, id: LeaseId, now: Clocks) -> Option<i64> {
-        let nanos = i128::from(self.lives.get(&id)?.over.as_nanos()) - i128::from(now.mono.as_nanos());
+        let nanos = i128::from(self.end_of(id)?.as_nanos()) - i128::from(now.mono.as_nanos());
         i64::try_from(nanos / i128::from(SECOND)).ok()
     }
 

@@ -6,6 +6,7 @@
 //! | [`api`] | what a client asks |
 //! | [`answer`], [`error`] | what a server answers, and what it pushes to who watches |
 //! | `check` | what it refuses for its form |
+//! | [`v3lock`] | how a server queues for a client |
 //! | [`wire`] | all this as JSON, for real servers |
 //! | [`store`] | keys and leases: what all members agree on |
 //! | [`lessor`] | how long leases live: what the leader counts |
@@ -17,6 +18,7 @@ pub mod error;
 pub mod key;
 pub mod lessor;
 pub mod store;
+pub mod v3lock;
 pub mod wire;
 
 pub use answer::{Body, Event, EventKind, Header, KeyValue, Push, Reply, Response};

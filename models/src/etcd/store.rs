@@ -15,7 +15,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::digest_enum;
+use host::{Digest, Fold, digest_enum, digest_struct};
 
 use super::answer::{Body, Event, EventKind, KeyValue, OpResponse};
 use super::api::{Compare, Delete, Op, Operand, Order, Put, Range, Relation, SortBy, Txn};
@@ -75,6 +75,16 @@ pub struct Lease {
     pub keys: BTreeSet<Key>,
 }
 
+impl Digest for Lease {
+    fn digest(&self, fold: &mut Fold) {
+        let Self { ttl, remaining, keys } = self;
+        ttl.digest(fold);
+        remaining.digest(fold);
+        fold.word(keys.len() as u64);
+        keys.iter().for_each(|key| key.digest(fold));
+    }
+}
+
 /// Keys and leases after some prefix of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Store {
@@ -86,6 +96,8 @@ pub struct Store {
     history: Vec<EventKind>,
     leases: BTreeMap<LeaseId, Lease>,
 }
+
+digest_struct!(Store { min_ttl, revision, keys, history, leases });
 
 /// The longest that a lease may live, in seconds.
 const MAX_TTL: i64 = 9_000_000_000;

@@ -39,7 +39,14 @@ pub(super) fn request(path: &str, body: &Json) -> Read<Rpc> {
 pub(super) fn reply(rpc: &Rpc, from: NodeId, status: u16, body: &Json) -> Read<Reply> {
     let mut fields = Fields::of(body)?;
     if status != 200 {
-        let (code, text) = (fields.number("code")?, fields.text("error"));
+        // What goes wrong in a stream is said in other words.
+        let (code, text) = match fields.take("error") {
+            Some(Json::String(text)) => (fields.number("code")?, text),
+            other => {
+                let mut error = Fields::of(&other.unwrap_or_default())?;
+                (error.number("grpc_code")?, error.text("message"))
+            }
+        };
         let error = EtcdError::said(code, &text).ok_or_else(|| NotModelled(format!("error {code}: {text}")))?;
         return Ok(Reply::Failed(error));
     }

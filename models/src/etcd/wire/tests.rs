@@ -67,4 +67,8 @@ fn errors_have_the_status_of_their_code() {
         assert_eq!(read, Ok(Reply::Failed(error)), "{body}");
         assert_ne!(status, 200);
     }
+    let in_a_stream = json!({"error": {"grpc_code": 14, "http_code": 503, "message": "etcdserver: no leader"}});
+    let keep = Rpc::LeaseKeepAlive { id: crate::etcd::LeaseId::new(1).expect("not 0") };
+    let read = Reply::from_json(&keep, NodeId::new(0), 503, &in_a_stream);
+    assert_eq!(read, Ok(Reply::Failed(EtcdError::NoLeader)));
 }
