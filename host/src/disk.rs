@@ -14,13 +14,15 @@ pub struct Disk<R> {
     syncs: u64,
     /// How many records a sync beside the requests covers, while it lasts.
     aside: Option<usize>,
+    /// Whether the machine waits for a sync.
+    waits: bool,
     /// How many records were lost with the power, and not asked for since.
     lost: usize,
 }
 
 impl<R> Default for Disk<R> {
     fn default() -> Self {
-        Self { records: Vec::new(), synced: 0, syncs: 0, aside: None, lost: 0 }
+        Self { records: Vec::new(), synced: 0, syncs: 0, aside: None, waits: false, lost: 0 }
     }
 }
 
@@ -50,7 +52,19 @@ impl<R> Disk<R> {
         self.aside.is_some()
     }
 
-    /// Such a sync is over. For the kernel.
+    /// Whether the thread that serves requests still waits for a [`sync`](Self::sync): the disk is slow. Its timers
+    /// run on, and a service whose real one ticks on that thread does nothing when they do.
+    #[must_use]
+    pub const fn is_syncing(&self) -> bool {
+        self.waits
+    }
+
+    /// The machine waits for a sync, or does not any more. For the kernel.
+    pub const fn set_syncing(&mut self, waits: bool) {
+        self.waits = waits;
+    }
+
+    /// A sync [aside](Self::sync_aside) is over. For the kernel.
     pub fn end_sync_aside(&mut self) {
         if let Some(covered) = self.aside.take() {
             self.synced = self.synced.max(covered);

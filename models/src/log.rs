@@ -13,6 +13,7 @@
 //! | `translate` | from `raft`'s own messages to packets, and back |
 //! | `streams` | the connections between members |
 //! | `ticker` | its clock |
+//! | `luck` | how long it waits before it stands for election |
 //!
 //! **How to use it.** A server owns a [`Member`] and hands it what comes ([`start`](Member::start),
 //! [`on_timer`](Member::on_timer), [`on_open`](Member::on_open), …). In return there are [`Event`]s, in order:
@@ -36,10 +37,11 @@
 //!
 //! Departures from etcd: the leader writes its own entries before it sends them, not while it does; a commit may be
 //! learnt from a vote (raft-rs). Left out: members that join or leave, learners, handing leadership over, the second
-//! stream for appends and the pipeline for what does not fit a stream, limits to the size of messages. A member that has
+//! stream for appends, limits to the size of messages. A member that has
 //! lost what it had synced is outside: it may vote twice in one term, and nothing holds any more.
 
 pub mod entry;
+mod luck;
 pub mod member;
 pub mod packet;
 mod store;

@@ -382,10 +382,14 @@ impl<D: Domain> Core<D> {
     pub(crate) fn wait_for_disk(&mut self, node: NodeId) {
         let wait = self.time_to_sync(node);
         if !wait.is_zero() {
-            let life = self.node(node).life;
             self.begin_stall(node, Part::REQUESTS);
-            self.node_mut(node).busy_until = self.now + wait;
-            self.queue.push(self.now + wait, Event::Synced { node, life });
+            let now = self.now;
+            let state = self.node_mut(node);
+            // A timer's step may sync while another sync lasts, and says nothing before what was said then.
+            let until = (now + wait).max(state.syncing_until);
+            (state.busy_until, state.syncing_until) = (until, until);
+            let life = state.life;
+            self.queue.push(until, Event::Synced { node, life });
         }
     }
 

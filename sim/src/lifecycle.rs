@@ -133,6 +133,7 @@ impl<D: Domain> Core<D> {
         state.parked.clear();
         // What it had still to send is lost.
         state.busy_until = SimTime::ZERO;
+        state.syncing_until = SimTime::ZERO;
         let waiting = std::mem::take(&mut state.waiting);
         // What the machine has not taken in yet is not the process's.
         let (of_machine, lost) = waiting.into_iter().partition::<Vec<_>, _>(HeldUp::is_of_the_machine);

@@ -100,6 +100,8 @@ pub(crate) struct Node<R> {
     pub(crate) steps: u32,
     /// When its processor will have sent what was decided so far.
     pub(crate) busy_until: SimTime,
+    /// Until when the thread that serves its requests waits for its disk.
+    pub(crate) syncing_until: SimTime,
     /// What waits until its machine, its process or a part of it runs again, in the order in which it came.
     pub(crate) waiting: Vec<HeldUp>,
     /// Tasks that were to be polled while they may not run.
@@ -145,6 +147,7 @@ impl<R> Node<R> {
             attempts: 0,
             steps: 0,
             busy_until: SimTime::ZERO,
+            syncing_until: SimTime::ZERO,
             waiting: Vec::new(),
             parked: Vec::new(),
             random: [None, None],

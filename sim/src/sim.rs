@@ -218,7 +218,8 @@ impl<D: Domain> Sim<D> {
             let mut core = self.core.borrow_mut();
             let (now, next_conn) = (core.now, core.connections.next_number());
             let state = core.node_mut(node);
-            let (clock, disk, shortages) = (*state.clock(), std::mem::take(&mut state.disk), state.shortages);
+            let (clock, mut disk, shortages) = (*state.clock(), std::mem::take(&mut state.disk), state.shortages);
+            disk.set_syncing(now < state.syncing_until);
             let effects = std::mem::take(&mut self.spare_effects);
             let (mono, boot, wall) = (clock.mono_at(now), clock.boot_at(now), clock.wall_at(now));
             let words = Rc::clone(&self.words);

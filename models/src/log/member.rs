@@ -1,15 +1,17 @@
-//! One member of a replicated log.
+//! One member of a replicated log: what it is handed, and what it hands back. What follows from each step is in `settle`.
+
+mod settle;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
 
-use host::{ConnId, Context, Deadline, Duration, Fold, MonoTime, NodeId, Origin, TimerId, nanos, span};
-use raft::eraftpb::{Entry as RaftEntry, Message, MessageType};
-use raft::{INVALID_ID, RawNode, SnapshotStatus, StateRole, Storage};
+use host::{ConnId, Context, Deadline, Duration, MonoTime, NodeId, Origin, TimerId, nanos, span};
+use raft::{INVALID_ID, RawNode, SnapshotStatus};
 
 use super::entry::{Applied, Hard, Place, Proposal, Snapshot, Ticket};
-use super::packet::Packet;
+use super::luck::Luck;
+use super::packet::{Packet, What};
 use super::store::Store;
 use super::streams::Streams;
 use super::ticker::Ticker;
@@ -50,6 +52,8 @@ pub struct Member<L: Replicated> {
     streams: Streams,
     ticker: Ticker,
     luck: Luck,
+    /// A tick has come that was not attended to yet: the disk was waited for, and a ticker keeps one.
+    owes_tick: bool,
     /// Whether it has yet to stand at once, as the first.
     stands_first: bool,
     events: VecDeque<Event<L>>,
@@ -86,6 +90,7 @@ impl<L: Replicated> Member<L> {
             streams: Streams::new(&[], origin),
             ticker: Ticker::new(settings.tick, settings.late, origin),
             luck: Luck::default(),
+            owes_tick: false,
             stands_first: false,
             events: VecDeque::new(),
             applied: Place::default(),
@@ -116,6 +121,7 @@ impl<L: Replicated> Member<L> {
             self.applied = snapshot.place;
             self.events.push_back(Event::Restored(snapshot.clone()));
         }
+        self.told.term = store.hard().term;
         self.raft = Some(self.algorithm(store));
         self.streams = Streams::new(&self.settings.members, cx.mono);
         self.streams.start::<L>(cx);
@@ -136,8 +142,10 @@ impl<L: Replicated> Member<L> {
             return false;
         }
         cx.set_timer(TICK, Deadline::Mono(self.ticker.next(cx.mono)));
-        self.streams.tick::<L>(cx);
-        self.raft().tick();
+        if !cx.disk.is_syncing() {
+            self.streams.tick::<L>(cx);
+        }
+        self.owes_tick = true;
         self.settle(cx);
         true
     }
@@ -151,40 +159,54 @@ impl<L: Replicated> Member<L> {
 
     /// A connection is gone. Whether it was the member's.
     pub fn on_close(&mut self, cx: &mut Context<L::Domain>, conn: ConnId) -> bool {
-        let lost = self.streams.lost::<L>(cx, conn);
-        if let Some(Some(reader)) = lost {
-            self.give_up_on(reader);
-            self.settle(cx);
-        }
-        lost.is_some()
+        let Some(peer) = self.streams.lost::<L>(cx, conn) else { return false };
+        self.give_up_on(peer);
+        self.settle(cx);
+        true
     }
 
-    /// Another member asks for something: for all there is to read.
+    /// A packet comes from another member, on a connection that it dialled.
     pub fn on_message(&mut self, cx: &mut Context<L::Domain>, from: Origin, packet: Packet<L>) {
-        if let Packet::Stream { reader } = packet
-            && let Some(reader) = self.streams.attach::<L>(cx, from, reader)
-        {
-            self.give_up_on(reader);
-            self.stand_first(cx);
-            self.settle(cx);
+        if let Packet::Stream { reader } = packet {
+            if let Some(reader) = self.streams.attach::<L>(cx, from, reader) {
+                self.give_up_on(reader);
+                self.stand_first(cx);
+                self.settle(cx);
+            }
+        } else {
+            self.take_in(cx, from.conn, packet);
         }
     }
 
-    /// Something comes from another member.
+    /// A packet comes from another member, on a connection that this one dialled.
     pub fn on_push(&mut self, cx: &mut Context<L::Domain>, conn: ConnId, packet: Packet<L>) {
-        if !self.streams.hear(cx.mono, conn) {
-            return;
+        if self.streams.hear(cx.mono, conn) {
+            self.take_in(cx, conn, packet);
         }
+    }
+
+    fn take_in(&mut self, cx: &mut Context<L::Domain>, conn: ConnId, packet: Packet<L>) {
         match packet {
-            Packet::Stream { .. } | Packet::Alive => {}
-            Packet::Propose(proposal) => _ = self.pass_on(cx, proposal),
+            Packet::Stream { .. } | Packet::Alive => return,
+            Packet::Taken => {
+                if let Some(peer) = self.streams.peer(conn) {
+                    self.raft().report_snapshot(peer as u64 + 1, SnapshotStatus::Finish);
+                }
+            }
+            Packet::Propose(proposal) => {
+                // Without a leader it is lost: who forwards does not wait.
+                let _ = self.forward(cx, proposal);
+            }
             Packet::Letter(letter) => {
+                if matches!(letter.what, What::Snapshot(_)) {
+                    self.streams.confirm::<L>(cx, conn);
+                }
                 let members = self.settings.members.len() as u64;
                 let message = translate::message(self.raft().mut_store(), members, letter);
                 self.raft().step(message).expect("members send each other what they can read");
-                self.settle(cx);
             }
         }
+        self.settle(cx);
     }
 
     /// Has something agreed upon: it becomes an entry, or is lost on the way to the leader, with whoever the leader is by
@@ -250,169 +272,6 @@ impl<L: Replicated> Member<L> {
         self.applied
     }
 
-    /// All that follows from what the member was handed: what is decided is written, handed out and sent.
-    fn settle(&mut self, cx: &mut Context<L::Domain>) {
-        let mut letters = Vec::new();
-        let mut syncs = false;
-        loop {
-            self.luck.rule(self.raft.as_mut().expect(STARTED));
-            self.submit(cx);
-            if !self.raft().has_ready() {
-                break;
-            }
-            syncs |= self.attend(cx, &mut letters);
-        }
-        if syncs {
-            // Whatever is said in this step rests on it.
-            cx.disk.sync();
-        }
-        self.raft().mut_store().forget_unwanted();
-        self.send(cx, letters);
-    }
-
-    /// Does what `raft` wants done, and adds what it says. Whether that must be synced before.
-    fn attend(&mut self, cx: &mut Context<L::Domain>, letters: &mut Vec<Message>) -> bool {
-        let mut ready = self.raft().ready();
-        if ready.ss().is_some() || ready.hs().is_some() {
-            self.stand(cx);
-        }
-        letters.append(&mut ready.take_messages());
-        if !ready.snapshot().is_empty() {
-            let metadata = ready.snapshot().get_metadata();
-            let place = Place { index: metadata.index, term: metadata.term };
-            let snapshot = self.raft().mut_store().restore(cx, place);
-            self.applied = place;
-            self.events.push_back(Event::Restored(snapshot));
-        }
-        let committed = ready.take_committed_entries();
-        self.hand_out(committed);
-        let entries = ready.take_entries();
-        self.raft().mut_store().append(cx, entries);
-        if let Some(hard) = ready.hs() {
-            let hard = Hard { term: hard.term, vote: hard.vote, commit: hard.commit };
-            self.raft().mut_store().set_hard(cx, hard);
-        }
-        letters.append(&mut ready.take_persisted_messages());
-        for state in ready.take_read_states() {
-            self.reads.extend(Ticket::read(&state.request_ctx).map(|ticket| (state.index, ticket)));
-        }
-        let syncs = ready.must_sync();
-        let mut light = self.raft().advance_append(ready);
-        if let Some(commit) = light.commit_index() {
-            let hard = Hard { commit, ..self.raft().store().hard() };
-            self.raft().mut_store().set_hard(cx, hard);
-        }
-        letters.append(&mut light.take_messages());
-        let committed = light.take_committed_entries();
-        self.hand_out(committed);
-        self.raft().advance_apply();
-        self.answer_reads();
-        syncs
-    }
-
-    /// What `raft` knows of who leads may have changed.
-    fn stand(&mut self, cx: &mut Context<L::Domain>) {
-        let raft = &self.raft().raft;
-        let now = Standing { leads: raft.state == StateRole::Leader, leader: raft.leader_id, term: raft.term };
-        let before = std::mem::replace(&mut self.told, now);
-        if before.leads != now.leads {
-            cx.lead(now.leads);
-        }
-        if before.leads && (!now.leads || now.term != before.term) {
-            self.events.push_back(Event::Deposed);
-        }
-        if (before.leader, before.term) != (now.leader, now.term) {
-            self.events.push_back(Event::Leader { leader: self.leader(), term: now.term });
-        }
-    }
-
-    fn hand_out(&mut self, committed: Vec<RaftEntry>) {
-        for entry in committed {
-            let place = Place { index: entry.index, term: entry.term };
-            let entry = self.raft().store().entry(place).clone();
-            self.applied = place;
-            let begins = entry.proposal.is_none() && self.told.leads && place.term == self.told.term;
-            let ticket = entry.proposal.as_ref().map(|proposal| proposal.ticket).filter(|ticket| self.is_own(*ticket));
-            self.events.push_back(Event::Applied(Applied { entry, ticket, again: place.index <= self.known }));
-            if begins {
-                self.events.push_back(Event::Leads { term: place.term });
-            }
-        }
-    }
-
-    /// Reads whose index is applied can be answered.
-    fn answer_reads(&mut self) {
-        let applied = self.applied.index;
-        let own = self.tickets;
-        let events = &mut self.events;
-        let id = self.id;
-        self.reads.retain(|(index, ticket)| {
-            let is_answered = *index <= applied;
-            if is_answered && ticket.member == id && (own.0..own.1).contains(&ticket.number) {
-                events.push_back(Event::Readable(*ticket));
-            }
-            !is_answered
-        });
-    }
-
-    /// Proposals that waited for a leader go on, if there is one.
-    fn submit(&mut self, cx: &mut Context<L::Domain>) {
-        while let Some(proposal) = self.queued.pop_front() {
-            if let Err(proposal) = self.forward(cx, proposal) {
-                self.queued.push_front(proposal);
-                return;
-            }
-        }
-    }
-
-    /// Somebody else's proposal: if there is no leader, it is lost.
-    fn pass_on(&mut self, cx: &mut Context<L::Domain>, proposal: Rc<Proposal<L>>) {
-        _ = self.forward(cx, proposal);
-        self.settle(cx);
-    }
-
-    /// To the log, if this member leads; to who does; or back.
-    fn forward(&mut self, cx: &mut Context<L::Domain>, proposal: Rc<Proposal<L>>) -> Result<(), Rc<Proposal<L>>> {
-        let node = self.raft();
-        match node.raft.leader_id {
-            INVALID_ID => Err(proposal),
-            leader if leader == node.raft.id => {
-                let message = Message {
-                    msg_type: MessageType::MsgPropose,
-                    from: leader,
-                    entries: vec![RaftEntry::default()].into(),
-                    ..Message::default()
-                };
-                node.raft.step(message).expect("a leader that hands nothing over takes every proposal");
-                let place = Place { index: node.raft.raft_log.last_index(), term: node.raft.term };
-                node.mut_store().expect_entry(place, proposal);
-                Ok(())
-            }
-            leader => {
-                self.streams.say(cx, seat(leader), Packet::Propose(proposal));
-                Ok(())
-            }
-        }
-    }
-
-    /// Sends what `raft` said, member by member.
-    fn send(&mut self, cx: &mut Context<L::Domain>, mut letters: Vec<Message>) {
-        letters.sort_by_key(|message| message.to);
-        for message in letters {
-            let letter = translate::letter(self.raft().store(), &message);
-            if !self.streams.say(cx, seat(message.to), Packet::Letter(letter)) {
-                self.give_up_on(seat(message.to));
-            }
-        }
-    }
-
-    /// What was said to that member last may never arrive.
-    fn give_up_on(&mut self, member: usize) {
-        let id = member as u64 + 1;
-        self.raft().report_unreachable(id);
-        self.raft().report_snapshot(id, SnapshotStatus::Failure);
-    }
-
     /// Stands for election at once, if it is to, and can be heard.
     fn stand_first(&mut self, cx: &mut Context<L::Domain>) {
         if self.stands_first && self.streams.all_up(cx.node) {
@@ -455,29 +314,6 @@ impl<L: Replicated> Member<L> {
 
     fn node_of(&self, member: u64) -> Option<NodeId> {
         (member != INVALID_ID).then(|| self.settings.members[seat(member)])
-    }
-}
-
-/// How long elections wait, in place of what `raft` draws: a function of who, when, and a word of the world's.
-#[derive(Clone, Copy, Default, Debug)]
-struct Luck {
-    word: u64,
-    member: u64,
-    ticks: usize,
-}
-
-impl Luck {
-    const fn new(word: u64, member: u64, ticks: usize) -> Self {
-        Self { word, member, ticks }
-    }
-
-    /// Sets the timeout anew: `raft` may have drawn another.
-    fn rule<S: Storage>(self, node: &mut RawNode<S>) {
-        let mut fold = Fold::new(self.word);
-        fold.pair(self.member, node.raft.term);
-        fold.word(node.raft.state as u64);
-        let ticks = self.ticks + usize::try_from(fold.value() % self.ticks as u64).expect("few ticks");
-        node.raft.set_randomized_election_timeout(ticks);
     }
 }
 

@@ -11,11 +11,13 @@ use super::entry::{Entry, Place, Proposal, Snapshot, Ticket};
 /// What travels between two members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Packet<L: Replicated> {
-    /// A request, the only one: who dialled reads on this connection what the other has for it.
+    /// Who dialled reads on this connection what the other has for it.
     Stream {
         /// Who.
         reader: NodeId,
     },
+    /// The state that was sent on this connection has come.
+    Taken,
     /// Nothing was said for a while; the connection is alive.
     Alive,
     /// Somebody's proposal, for the leader.
@@ -118,6 +120,7 @@ impl<L: Replicated> Packet<L> {
     pub const fn operation(&self) -> Operation {
         Operation(match self {
             Self::Stream { .. } => "stream",
+            Self::Taken => "snapshot-taken",
             Self::Alive => "alive",
             Self::Propose(_) => "propose",
             Self::Letter(letter) => match &letter.what {
@@ -149,6 +152,7 @@ impl<L: Replicated> Digest for Packet<L> {
                 fold.word(3);
                 proposal.digest(fold);
             }
+            Self::Taken => fold.word(15),
             Self::Letter(letter) => letter.digest(fold),
         }
     }
@@ -158,7 +162,7 @@ impl<L: Replicated> Digest for Letter<L> {
     fn digest(&self, fold: &mut Fold) {
         let Self { from, term, what } = self;
         fold.pair(*from, *term);
-        // Tags go on from those of a packet.
+        // Their tags and those of packets differ.
         match what {
             What::Append { after, commit, entries } => {
                 fold.pair(4, *commit);
@@ -219,6 +223,7 @@ impl<L: Replicated> fmt::Display for Packet<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stream { reader } => write!(f, "{reader:?} reads here"),
+            Self::Taken => f.write_str("has taken the state"),
             Self::Alive => f.write_str("alive"),
             Self::Propose(proposal) => write!(f, "propose {:?}", proposal.command),
             Self::Letter(letter) => letter.fmt(f),

@@ -1,5 +1,6 @@
-//! The connections between members, as etcd's streams (`rafthttp`): each dials each other, and reads there what that one
-//! writes.
+//! The connections between members (`rafthttp`): each dials each other, and reads there what that one writes, its *stream*.
+//! Who has no stream to write to, because its reader has not dialled yet or again, uses the connection that it dialled
+//! itself, as etcd uses its *pipeline* then.
 //!
 //! Times are on the monotonic clock, and looked at when the member ticks.
 
@@ -88,13 +89,13 @@ impl Streams {
         let opened = self.peers.iter_mut().find(|peer| peer.reads == Way::Opens(conn));
         if let Some(peer) = opened {
             (peer.reads, peer.heard) = (Way::Up(conn), cx.mono);
-            cx.request(conn, STREAM, L::message(Packet::Stream { reader: cx.node }));
+            cx.request(conn, NOT_ANSWERED, L::message(Packet::Stream { reader: cx.node }));
             return true;
         }
         false
     }
 
-    /// Something comes on a connection. Whether it is one on which this member reads.
+    /// Something comes on a stream. Whether this member reads it.
     pub(super) fn hear(&mut self, now: MonoTime, conn: ConnId) -> bool {
         let heard = self.peers.iter_mut().find(|peer| peer.reads == Way::Up(conn));
         if let Some(peer) = heard {
@@ -121,18 +122,33 @@ impl Streams {
         Some(at)
     }
 
-    /// A connection is gone. Whether it was one of these, and of whom, counted from 0, if something was written there.
-    pub(super) fn lost<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, conn: ConnId) -> Option<Option<usize>> {
-        if let Some(at) = self.peers.iter().position(|peer| peer.writes == Some(conn)) {
-            self.peers[at].writes = None;
-            return Some(Some(at));
+    /// A connection is gone. Of whom, counted from 0, if it was one of these.
+    pub(super) fn lost<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, conn: ConnId) -> Option<usize> {
+        let at = self.peer(conn)?;
+        let peer = &mut self.peers[at];
+        if peer.writes == Some(conn) {
+            peer.writes = None;
+        } else {
+            peer.reads = Way::Down;
+            if cx.mono - peer.dialled >= DIAL_AGAIN {
+                peer.dial::<L>(cx);
+            }
         }
-        let peer = self.peers.iter_mut().find(|peer| peer.reads.conn() == Some(conn))?;
-        peer.reads = Way::Down;
-        if cx.mono - peer.dialled >= DIAL_AGAIN {
-            peer.dial::<L>(cx);
+        Some(at)
+    }
+
+    /// Tells who sent something on that connection that it has come.
+    pub(super) fn confirm<L: Replicated>(&self, cx: &mut Context<L::Domain>, conn: ConnId) {
+        if self.peers.iter().any(|peer| peer.writes == Some(conn)) {
+            cx.push(conn, L::message(Packet::Taken));
+        } else {
+            cx.request(conn, NOT_ANSWERED, L::message(Packet::Taken));
         }
-        Some(None)
+    }
+
+    /// Whose connection that is, counted from 0, if it is one of these.
+    pub(super) fn peer(&self, conn: ConnId) -> Option<usize> {
+        self.peers.iter().position(|peer| peer.writes == Some(conn) || peer.reads.conn() == Some(conn))
     }
 
     /// Says something to a member, counted from 0. Whether there is a connection.
@@ -154,9 +170,12 @@ impl Peer {
     }
 
     fn write<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, packet: Packet<L>) -> bool {
-        let Some(conn) = self.writes else { return false };
+        match (self.writes, self.reads) {
+            (Some(conn), _) => cx.push(conn, L::message(packet)),
+            (None, Way::Up(conn)) => cx.request(conn, NOT_ANSWERED, L::message(packet)),
+            (None, _) => return false,
+        }
         self.spoke = cx.mono;
-        cx.push(conn, L::message(packet));
         true
     }
 }
@@ -169,5 +188,5 @@ const SAY_ALIVE: Duration = Duration::from_nanos(1_666_666_667);
 const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// `dialRetryFrequency`: dialled at most so often.
 const DIAL_AGAIN: Duration = Duration::from_millis(100);
-/// What a member asks for on a connection is not answered, but followed by all that there is to read.
-const STREAM: CallId = CallId::new(0);
+/// What members send each other is not answered: all of it has one number.
+const NOT_ANSWERED: CallId = CallId::new(0);

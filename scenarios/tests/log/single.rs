@@ -1,0 +1,88 @@
+//! One thing at a time.
+
+use host::{NodeId, Span};
+use sim::{Entity, Fault, Lasts, Outcome, Target, What, When};
+
+use crate::check::{Found, check};
+use crate::register::{Note, Nothing};
+use crate::world::{Plan, ms, play};
+
+/// Something happens to a member from that time on, for so long, in ms.
+fn fault(at: u64, lasts: u64, what: impl FnOnce(Vec<Target>) -> What<Nothing>, member: u16) -> Fault<Nothing> {
+    let what = what(vec![Target::Node(NodeId::new(member))]);
+    Fault { entity: Entity::named("fault"), what, when: When::At(ms(at)), lasts: Lasts::For(Span::Fixed(ms(lasts))) }
+}
+
+fn played(plan: &Plan, faults: Vec<Fault<Nothing>>) -> (Outcome<Note>, Found) {
+    let outcome = play(plan, 7, faults);
+    let found = check(&outcome).unwrap_or_else(|what| panic!("{what}"));
+    (outcome, found)
+}
+
+/// When members were elected, in ms.
+fn elections(outcome: &Outcome<Note>) -> Vec<u64> {
+    let elected = outcome.notes.iter().filter(|noted| matches!(noted.note, Note::Elected { .. }));
+    elected.map(|noted| noted.at.as_nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn a_cluster_that_is_left_alone_answers_everything_under_one_leader() {
+    for members in [1, 3, 5] {
+        let (outcome, found) = played(&Plan { members, ..Plan::QUIET }, Vec::new());
+        assert!(found.answered > 50 && elections(&outcome).len() == 1, "{members}: {found:?}");
+        let gave_up = outcome.notes.iter().filter(|noted| matches!(noted.note, Note::GaveUp { .. })).count();
+        assert_eq!(gave_up, 0, "{members}");
+    }
+}
+
+#[test]
+fn a_cluster_that_has_been_there_for_long_begins_with_a_leader() {
+    let begun = |begins, pre_vote| elections(&played(&Plan { begins, pre_vote, ..Plan::QUIET }, Vec::new()).0)[0];
+    assert!(begun(true, false) < 10 && begun(true, true) < 10);
+    // Ten to nineteen ticks after a first one that comes within one.
+    assert!((1_000..2_010).contains(&begun(false, false)) && (1_000..2_010).contains(&begun(false, true)));
+}
+
+#[test]
+fn who_follows_and_stood_still_has_one_late_tick_and_stands_for_nothing() {
+    let (outcome, _) = played(&Plan::QUIET, vec![fault(500, 5_000, What::Pause, 2)]);
+    assert_eq!(elections(&outcome).len(), 1);
+    // Who leads and stood still for longer than an election takes finds another.
+    let (outcome, _) = played(&Plan::QUIET, vec![fault(500, 5_000, What::Pause, 0)]);
+    let elections = elections(&outcome);
+    assert!(elections.len() == 2 && (1_400..2_600).contains(&elections[1]), "{elections:?}");
+}
+
+#[test]
+fn who_waits_for_its_disk_does_not_tick() {
+    for syncs in [300, 3_000] {
+        let slow = |member| fault(500, 1_000, |who| What::SlowDisk(who, Span::Fixed(ms(syncs))), member);
+        let (outcome, _) = played(&Plan::QUIET, vec![slow(2)]);
+        assert!(outcome.strikes[0].met > 0);
+        assert_eq!(elections(&outcome).len(), 1, "what it follows is answered late, and not deposed");
+        // A leader says nothing while it waits.
+        let (outcome, _) = played(&Plan::QUIET, vec![slow(0)]);
+        assert_eq!(elections(&outcome).len(), if syncs == 300 { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn who_was_away_while_the_others_compacted_is_sent_their_state() {
+    for (compacts, restored) in [(5, true), (1_000, false)] {
+        let plan = Plan { compacts, asks_for: ms(4_000), ..Plan::QUIET };
+        let (outcome, _) = played(&plan, vec![fault(500, 3_000, What::PowerOff, 2)]);
+        let sent =
+            |noted: &&sim::Noted<Note>| matches!(noted.note, Note::Restored { .. }) && noted.node == NodeId::new(2);
+        let after = outcome.notes.iter().filter(sent).filter(|noted| noted.at.as_nanos() > 3_500_000_000);
+        assert_eq!(after.count() > 0, restored, "{compacts}");
+    }
+}
+
+#[test]
+fn who_comes_back_is_heard_at_once_although_the_others_do_not_know_that_it_was_gone() {
+    // It says nothing of its loss of power, and they only read on the connections that they had dialled.
+    let (outcome, _) = played(&Plan { asks_for: ms(1_000), ..Plan::QUIET }, vec![fault(300, 100, What::PowerOff, 2)]);
+    let answers =
+        outcome.notes.iter().filter(|noted| matches!(noted.note, Note::Applied { .. }) && noted.node == NodeId::new(2));
+    assert!(answers.map(|noted| noted.at.as_nanos() / 1_000_000).any(|at| (450..1_000).contains(&at)));
+}
