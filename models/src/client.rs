@@ -246,7 +246,7 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         };
         let host = &self.client.host;
         for section in self.claims.held() {
-            if section.is_lost() {
+            if section.is_lost(&self.client.recipe) {
                 section.learn_of_loss(host).await;
                 return Err(Over);
             }

@@ -2,6 +2,7 @@
 //!
 //! A scenario chooses one of these; its switches are types, and each has a default with a source.
 
+pub mod etcd;
 mod redis;
 mod redisson;
 pub mod redlock;
@@ -11,6 +12,7 @@ mod server;
 mod service;
 pub mod switch;
 
+pub use etcd::{EtcdLock, EtcdServers, MOST_MEMBERS};
 pub use redis::{
     Again, Extend, LateGrant, LeaseClock, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take,
     TokenSource, ZeroLength, points,
@@ -38,6 +40,8 @@ pub enum Lock {
     Redlock(RedlockLock),
     /// The lock of [`Lock::Redis`], on a primary that Sentinel names.
     Sentinel(SentinelLock),
+    /// `concurrency.Mutex` on an etcd cluster.
+    Etcd(EtcdLock),
     /// No lock: everybody is let in.
     None,
 }
@@ -92,7 +96,8 @@ impl LockFacts {
 }
 
 /// Every lock, in the order of `list`.
-pub const LOCKS: &[LockFacts] = &[redis::FACTS, redisson::FACTS, sentinel::FACTS, redlock::FACTS, crate::none::FACTS];
+pub const LOCKS: &[LockFacts] =
+    &[redis::FACTS, redisson::FACTS, sentinel::FACTS, redlock::FACTS, etcd::FACTS, crate::none::FACTS];
 
 /// The requests of the guarded resource, by the names that faults use.
 pub const RESOURCE_OPERATIONS: &[Operation] =
@@ -107,7 +112,8 @@ impl Lock {
             Self::Redisson(_) => &LOCKS[1],
             Self::Sentinel(_) => &LOCKS[2],
             Self::Redlock(_) => &LOCKS[3],
-            Self::None => &LOCKS[4],
+            Self::Etcd(_) => &LOCKS[4],
+            Self::None => &LOCKS[5],
         }
     }
 
@@ -119,6 +125,7 @@ impl Lock {
             Self::Redisson(lock) => lock.operations(),
             Self::Redlock(lock) => lock.operations(),
             Self::Sentinel(lock) => lock.operations(),
+            Self::Etcd(lock) => lock.operations(),
             Self::None => Vec::new(),
         }
     }
@@ -128,6 +135,7 @@ impl Lock {
     pub fn pushes(&self) -> &'static [Operation] {
         match self {
             Self::Redisson(lock) => lock.pushes(),
+            Self::Etcd(_) => EtcdLock::pushes(),
             Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => &[],
         }
     }
@@ -138,7 +146,7 @@ impl Lock {
         match self {
             Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.points(),
             Self::Redlock(lock) => lock.points(),
-            Self::Redisson(_) | Self::None => Vec::new(),
+            Self::Redisson(_) | Self::Etcd(_) | Self::None => Vec::new(),
         }
     }
 
@@ -154,7 +162,9 @@ impl Lock {
             Self::Redlock(RedlockLock { token, .. }) if !matches!(token, redlock::MajorityToken::None) => {
                 Some(crate::redis::lock::COUNTER)
             }
-            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => None,
+            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::Etcd(_) | Self::None => {
+                None
+            }
         }
     }
 
@@ -163,7 +173,7 @@ impl Lock {
     pub const fn can_be_reaped(&self) -> bool {
         match self {
             Self::Redis(_) | Self::Sentinel(_) => true,
-            Self::Redisson(_) | Self::Redlock(_) | Self::None => false,
+            Self::Redisson(_) | Self::Redlock(_) | Self::Etcd(_) | Self::None => false,
         }
     }
 
@@ -181,7 +191,7 @@ impl Lock {
             | Self::Redlock(RedlockLock { renew: Some(renew), .. })
             | Self::Redisson(RedissonLock { renew, .. })
             | Self::Sentinel(SentinelLock { redis: RedisLock { renew: Some(renew), .. }, .. }) => Some(renew.every),
-            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => None,
+            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::Etcd(_) | Self::None => None,
         }
     }
 
@@ -192,6 +202,7 @@ impl Lock {
             // They rest on the same: what one of them does worse than the published lock is its own fault.
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) => redis_needs(level),
             Self::Sentinel(_) => sentinel::needs(level),
+            Self::Etcd(_) => etcd::needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
         }
@@ -203,8 +214,8 @@ impl Lock {
         match self {
             Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) => crate::redis::lock::drift(ttl),
             Self::Redlock(lock) => lock.drift(ttl),
-            // It has no lease.
-            Self::None => Duration::ZERO,
+            // The one has no lease, the other takes nothing off.
+            Self::None | Self::Etcd(_) => Duration::ZERO,
         }
     }
 
@@ -213,7 +224,7 @@ impl Lock {
     pub fn quorum_of(&self, servers: usize) -> usize {
         match self {
             Self::Redlock(lock) => lock.quorum_of(servers),
-            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::None => 1,
+            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::Etcd(_) | Self::None => 1,
         }
     }
 
@@ -221,6 +232,7 @@ impl Lock {
     #[must_use]
     pub const fn promise(&self) -> Promise {
         match self {
+            Self::Etcd(_) => Promise::WhileOwned,
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => Promise::UntilDue,
         }
     }
@@ -231,7 +243,7 @@ impl Lock {
         match self {
             Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.clock.clock(),
             Self::Redlock(lock) => lock.clock.clock(),
-            Self::Redisson(_) | Self::None => Clock::Monotonic,
+            Self::Redisson(_) | Self::Etcd(_) | Self::None => Clock::Monotonic,
         }
     }
 

@@ -70,6 +70,20 @@ pub trait Recipe<H: Host>: Clone + 'static {
     /// Asks for that lock, once.
     async fn acquire(&self, host: &H, lock: LockName) -> Acquired<Self::Proof>;
 
+    /// Asks for that lock, once, and stands in its queue no longer than until the client's monotonic clock reads
+    /// `until`. A lock without a queue answers at once.
+    async fn acquire_by(&self, host: &H, lock: LockName, until: Option<MonoTime>) -> Acquired<Self::Proof> {
+        let _ = until;
+        self.acquire(host, lock).await
+    }
+
+    /// Whether the lock's own library knows by now that the lock is lost: its session is over. The acting task asks
+    /// before it goes ahead.
+    fn knows_of_loss(&self, lock: LockName, lease: &Lease<Self::Proof>) -> bool {
+        let _ = (lock, lease);
+        false
+    }
+
     /// Extends the lease, to `by` from now (`None`: to the lock's own length).
     async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>, by: Option<Duration>) -> Renewal {
         let _ = (host, lock, lease, by);

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 
-use host::{AttemptId, Duration, Either, Purpose, Stage, first};
+use host::{AttemptId, Duration, Either, MonoTime, Purpose, Stage, first};
 use spec::{LockName, Note, Thread};
 
 use super::backoff::Backoff;
@@ -75,7 +75,7 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
         loop {
             let attempt = host.open_attempt();
             last.set(Some(Try::Open(attempt)));
-            let granted = self.attempt(what, attempt, after, || last.set(Some(Try::Over(attempt))));
+            let granted = self.attempt((what, end), attempt, after, || last.set(Some(Try::Over(attempt))));
             if let Some(lease) = host.attempt(attempt, granted).await {
                 return Ok((attempt, lease));
             }
@@ -91,14 +91,14 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     /// recipe is through.
     async fn attempt(
         &self,
-        (thread, lock): (Thread, LockName),
+        ((thread, lock), end): ((Thread, LockName), Option<MonoTime>),
         attempt: AttemptId,
         after: Option<AttemptId>,
         answered: impl FnOnce(),
     ) -> Option<Lease<L::Proof>> {
         let host = &self.host;
         mark(host, Note::Attempting { attempt, lock, thread, after }, points::ATTEMPTING).await;
-        let acquired = self.recipe.acquire(host, lock).await;
+        let acquired = self.recipe.acquire_by(host, lock, end).await;
         answered();
         match acquired {
             Acquired::Granted(lease) => return Some(lease),

@@ -108,8 +108,8 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
     }
 
     /// Whether there is a loss to learn of.
-    pub(super) fn is_lost(&self) -> bool {
-        self.hold.lost.get()
+    pub(super) fn is_lost(&self, recipe: &L) -> bool {
+        self.hold.lost.get() || recipe.knows_of_loss(self.hold.lock, &self.hold.lease)
     }
 
     /// The acting task takes notice of the loss.

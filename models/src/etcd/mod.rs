@@ -10,13 +10,19 @@
 //! | [`wire`] | all this as JSON, for real servers |
 //! | [`store`] | keys and leases: what all members agree on |
 //! | [`lessor`] | how long leases live: what the leader counts |
+//! | `client` | what the client library sends to whom, and what a second time |
+//! | `session` | leases that the library keeps alive |
+//! | `mutex` | `concurrency.Mutex` |
 
 pub mod answer;
 pub mod api;
 mod check;
+mod client;
 pub mod error;
 pub mod key;
 pub mod lessor;
+mod mutex;
+mod session;
 pub mod store;
 pub mod v3lock;
 pub mod wire;
@@ -26,6 +32,7 @@ pub use api::{Compare, Delete, Op, Operand, Order, Put, Range, Relation, Rpc, So
 pub use check::check;
 pub use error::EtcdError;
 pub use key::{Key, Keys, LeaseId, Revision, WatchId};
+pub use mutex::EtcdMutex;
 
 /// The value of a key: bytes.
 pub type Value = crate::redis::Value;

@@ -4,6 +4,7 @@
 
 use host::Clock;
 
+use super::etcd::EtcdServers;
 use super::sentinel::SentinelServers;
 use super::server::RedisServer;
 
@@ -18,18 +19,20 @@ pub enum ServerKind {
     Replica,
     /// A Sentinel.
     Sentinel,
+    /// A member of an etcd cluster.
+    Etcd,
 }
 
 impl ServerKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Redis, Self::Primary, Self::Replica, Self::Sentinel];
+    pub const ALL: [Self; 5] = [Self::Redis, Self::Primary, Self::Replica, Self::Sentinel, Self::Etcd];
 
     /// By which name its nodes draw randomness, with their number in their group: never by the number of the node, so
     /// that the same faults can be played against every lock.
     #[must_use]
     pub const fn role(self) -> &'static str {
         match self {
-            Self::Redis | Self::Primary => "server",
+            Self::Redis | Self::Primary | Self::Etcd => "server",
             Self::Replica => "replica",
             Self::Sentinel => "sentinel",
         }
@@ -40,7 +43,7 @@ impl ServerKind {
     #[must_use]
     pub const fn group_word(self) -> Option<&'static str> {
         match self {
-            Self::Redis | Self::Primary => None,
+            Self::Redis | Self::Primary | Self::Etcd => None,
             Self::Replica => Some("replicas"),
             Self::Sentinel => Some("sentinels"),
         }
@@ -51,7 +54,7 @@ impl ServerKind {
     pub const fn talks(self) -> bool {
         match self {
             Self::Redis => false,
-            Self::Primary | Self::Replica | Self::Sentinel => true,
+            Self::Primary | Self::Replica | Self::Sentinel | Self::Etcd => true,
         }
     }
 
@@ -59,7 +62,7 @@ impl ServerKind {
     #[must_use]
     pub const fn grants(self) -> bool {
         match self {
-            Self::Redis | Self::Primary | Self::Replica => true,
+            Self::Redis | Self::Primary | Self::Replica | Self::Etcd => true,
             Self::Sentinel => false,
         }
     }
@@ -90,6 +93,8 @@ pub enum Service {
     Redis(RedisServer),
     /// A primary, its replicas and the Sentinels that watch them: `service.redis-sentinel`.
     Sentinel(SentinelServers),
+    /// The members of an etcd cluster: `service.etcd`.
+    Etcd(EtcdServers),
 }
 
 impl Default for Service {
@@ -102,7 +107,11 @@ impl Service {
     /// The servers of that name, as they are if nothing is set; those of `redis` if there is none.
     #[must_use]
     pub fn by_default(name: Option<&str>) -> Self {
-        if name == Some(super::sentinel::NAME) { Self::Sentinel(SentinelServers::default()) } else { Self::default() }
+        match name {
+            Some(super::sentinel::NAME) => Self::Sentinel(SentinelServers::default()),
+            Some(super::etcd::NAME) => Self::Etcd(EtcdServers::default()),
+            _ => Self::default(),
+        }
     }
 
     /// How each of its Redis servers is set that knows of no other.
@@ -110,7 +119,7 @@ impl Service {
     pub fn redis(&self) -> RedisServer {
         match self {
             Self::Redis(redis) => *redis,
-            Self::Sentinel(_) => RedisServer::default(),
+            Self::Sentinel(_) | Self::Etcd(_) => RedisServer::default(),
         }
     }
 
@@ -121,6 +130,8 @@ impl Service {
             ServerKind::Redis => self.redis().ttl_clock.clock(),
             // A Sentinel gives none.
             ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel => Clock::Wall,
+            // 3.4.23 reads the wall clock as well, to its disadvantage.
+            ServerKind::Etcd => Clock::Monotonic,
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Broken if a process stood still at the instant at which its own deadline passed, while it held the
 //! lock; or if it was stopped between a check within its deadline and the departure of the operation,
 //! and the operation left after the deadline. In the first case it is broken at the deadline, in the
-//! second at the deadline or at the beginning of the pause, whichever is later. A holder whose acting
+//! second at the deadline or at the beginning of the pause, whichever is later. What is promised for as long as it is
+//! owned has for its deadline the end of the ownership. A holder whose acting
 //! part hangs stands still too, though its renewal may live.
 //!
 //! Holding ends with the section, with the news of a loss, and with death. A deadline that had passed
@@ -16,6 +17,7 @@ use super::ledger::earlier;
 use crate::grants::Claim;
 use crate::history::{Activity, History, NodeHistory, Note};
 use crate::judge::Case;
+use crate::rules::Promise;
 
 /// The first instant at which a holder stood still past its deadline.
 pub(super) fn first_beyond_validity(case: &Case<'_>) -> Option<SimTime> {
@@ -24,7 +26,7 @@ pub(super) fn first_beyond_validity(case: &Case<'_>) -> Option<SimTime> {
         return None;
     }
     // By grant, in the order in which clients note them.
-    let mut holds: Vec<_> = case.grants.taken().filter_map(|(_, claim)| Hold::of(case.history, claim)).collect();
+    let mut holds: Vec<_> = case.grants.taken().filter_map(|(_, claim)| Hold::of(case, claim)).collect();
     let mut first = None;
     for mention in &case.grants.mentions.holding {
         let Some(granted) = &case.grants[mention.claim].granted else { continue };
@@ -52,13 +54,18 @@ struct Hold<'h> {
 }
 
 impl<'h> Hold<'h> {
-    fn of(history: &'h History, claim: &Claim) -> Option<Self> {
-        let granted = claim.granted?;
+    fn of(case: &Case<'h>, claim: &Claim) -> Option<Self> {
+        let (granted, history) = (claim.granted?, case.history);
         let (client, died) = (claim.attempt.client(), granted.died);
         let none = SimTime::NEVER;
         let mut hold = Self { history, client, died, deadline: none, checked: none, over: false };
-        if let Some(until) = granted.until {
-            hold.learn(granted.at, until);
+        match (case.rules.promise, granted.until) {
+            (Promise::UntilDue, Some(until)) => hold.learn(granted.at, until),
+            (Promise::UntilDue, None) => {}
+            (Promise::WhileOwned, _) => {
+                let lost = case.promised.of_claim(claim).next().map(|window| window.to);
+                hold.deadline = lost.filter(|lost| *lost < history.over()).unwrap_or(SimTime::NEVER);
+            }
         }
         Some(hold)
     }
@@ -122,7 +129,28 @@ mod tests {
 
     use crate::Assumption::PauseWithinValidity;
     use crate::history::Ticking;
+    use crate::rules::Promise;
     use crate::testing::{Story, ms};
+
+    #[test]
+    fn what_is_owned_for_as_long_as_it_is_promised_is_lost_by_who_stands_still_then() {
+        for (lost, expected) in [(60, Some(ms(60))), (90, None)] {
+            let mut story = Story::new();
+            story.rules.promise = Promise::WhileOwned;
+            story.declare(PauseWithinValidity);
+            story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
+            story.at(50).client(1).pauses();
+            if lost == 60 {
+                story.at(60).server(1).frees();
+            }
+            story.at(80).client(1).resumes();
+            if lost == 90 {
+                story.at(90).server(1).frees();
+            }
+            story.at(100).client(1).ended();
+            assert_eq!(story.breach(PauseWithinValidity), expected, "lost at {lost}");
+        }
+    }
 
     /// A story of one holder with a lease to 100 ms.
     fn breach(tell: impl Fn(&mut Story)) -> Option<SimTime> {

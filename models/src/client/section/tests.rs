@@ -44,7 +44,7 @@ fn one_failure_ends_the_renewal_or_it_is_tried_again() {
             let section = enter(&bench, &lock).await;
             bench.mishap("renew", Mishap::RequestLost);
             bench.sleep(secs(7)).await;
-            assert_eq!((section.is_lost(), key(&bench)), (lost, Reply::Int(left)), "{on_failure:?}");
+            assert_eq!((section.is_lost(&lock), key(&bench)), (lost, Reply::Int(left)), "{on_failure:?}");
         });
     }
 }
@@ -57,11 +57,11 @@ fn who_tries_on_gives_up_when_the_lease_is_over() {
         for _ in 0..3 {
             bench.mishap("renew", Mishap::RequestLost);
             bench.sleep(Duration::from_millis(3_200)).await;
-            assert!(!section.is_lost());
+            assert!(!section.is_lost(&lock));
         }
         bench.mishap("renew", Mishap::RequestLost);
         bench.sleep(secs(4)).await;
-        assert!(section.is_lost(), "9.898 s are over");
+        assert!(section.is_lost(&lock), "9.898 s are over");
     });
 }
 
@@ -72,7 +72,7 @@ fn a_refusal_ends_any_renewal() {
         let section = enter(&bench, &lock).await;
         bench.serve(None, REDIS, Command::Del { key: LOCK });
         bench.sleep(secs(4)).await;
-        assert!(section.is_lost());
+        assert!(section.is_lost(&lock));
     });
 }
 

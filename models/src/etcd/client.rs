@@ -1,0 +1,134 @@
+//! What the client library does between a program and the members of a cluster: which of them is asked, and what is
+//! sent a second time.
+//!
+//! Source: `clientv3` of etcd 3.4, `retry.go`, `retry_interceptor.go`, `options.go` and `balancer/`.
+//!
+//! | the library's rule | here |
+//! |---|---|
+//! | each request goes to the next of the members that can be reached (`roundrobin_balanced.go`) | `call` |
+//! | what was not sent goes to the next one | `call` |
+//! | what reads, and what is about leases, is asked again if the member did not answer, or was not in a position to (`repeatable`) | [`is_repeatable`] |
+//! | what writes is not: nobody knows whether it was done (`nonRepeatable`) | `call` |
+//! | between two rounds over a majority of the members: 50 ms, a quarter more or less | `pause` |
+//!
+//! Left out: the context of a request has the scenario's timeout, where the library's examples have none; what is not
+//! answered within it costs the connection.
+
+use std::cell::Cell;
+use std::fmt;
+
+use host::{Duration, Purpose, Server};
+
+use super::{EtcdError, EtcdHost, Reply, Response, Rpc};
+use crate::link::{Link, LinkError};
+
+/// One client's way to the members of a cluster.
+pub(super) struct Client<H: EtcdHost> {
+    members: Vec<Link<H, Rpc>>,
+    /// Whose turn it is.
+    next: Cell<usize>,
+    timeout: Duration,
+}
+
+/// Why a request was not answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Failure {
+    /// It was refused, and has done nothing.
+    Refused(EtcdError),
+    /// Nobody knows whether it was done.
+    Unclear,
+    /// Nobody was there to ask.
+    NotSent,
+}
+
+/// How long it waits between two rounds over a majority of the members.
+const BETWEEN_ROUNDS: Duration = Duration::from_millis(50);
+
+impl<H: EtcdHost> Client<H> {
+    /// A client of those members; `timeout` is for each request.
+    pub(super) fn new(members: &[Server<Rpc>], timeout: Duration) -> Self {
+        let members = members.iter().map(|member| Link::new(*member, timeout)).collect();
+        Self { members, next: Cell::new(0), timeout }
+    }
+
+    /// The cluster's name: that of its first member.
+    pub(super) fn cluster(&self) -> host::NodeId {
+        self.members[0].server().node()
+    }
+
+    /// The member whose turn it is, for a connection of its own.
+    pub(super) fn turn(&self) -> Server<Rpc> {
+        self.link().server()
+    }
+
+    /// How long it waits for an answer.
+    pub(super) const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Asks the cluster, and waits for its answer.
+    pub(super) async fn call(&self, host: &H, rpc: Rpc) -> Result<Response, Failure> {
+        let end = host.monotonic() + self.timeout;
+        let mut failure = Failure::NotSent;
+        let mut tries = 0;
+        while tries == 0 || host.monotonic() < end {
+            self.pause(host, tries).await;
+            tries += 1;
+            match self.link().call(host, rpc.clone()).await {
+                Ok(Reply::Done(response)) => return Ok(*response),
+                Ok(Reply::Failed(error)) => {
+                    failure = if error.is_open() { Failure::Unclear } else { Failure::Refused(error) };
+                    // Code 14: unavailable.
+                    if error.code() != 14 || !is_repeatable(&rpc) {
+                        return Err(failure);
+                    }
+                }
+                Err(LinkError::NotSent(_)) => {}
+                Err(LinkError::NoReply(_)) if is_repeatable(&rpc) => failure = Failure::Unclear,
+                Err(LinkError::NoReply(_)) => return Err(Failure::Unclear),
+            }
+        }
+        Err(failure)
+    }
+
+    fn link(&self) -> &Link<H, Rpc> {
+        let next = self.next.get();
+        self.next.set((next + 1) % self.members.len());
+        &self.members[next]
+    }
+
+    /// Waits before it tries once more, if it has been round.
+    async fn pause(&self, host: &H, tries: usize) {
+        let majority = self.members.len() / 2 + 1;
+        if tries == 0 || tries % majority != 0 {
+            return;
+        }
+        let quarter = BETWEEN_ROUNDS / 4;
+        let jitter = host.random(Purpose::Recipe) % (2 * u64::from(quarter.subsec_nanos()) + 1);
+        host.sleep(BETWEEN_ROUNDS - quarter + Duration::from_nanos(jitter)).await;
+    }
+}
+
+/// Whether the library asks once more if a member did not answer.
+const fn is_repeatable(rpc: &Rpc) -> bool {
+    match rpc {
+        Rpc::Range(_)
+        | Rpc::LeaseGrant { .. }
+        | Rpc::LeaseRevoke { .. }
+        | Rpc::LeaseKeepAlive { .. }
+        | Rpc::LeaseTimeToLive { .. } => true,
+        Rpc::Put(_)
+        | Rpc::Delete(_)
+        | Rpc::Txn(_)
+        | Rpc::Watch(_)
+        | Rpc::WatchCancel { .. }
+        | Rpc::Lock { .. }
+        | Rpc::Unlock { .. } => false,
+    }
+}
+
+impl<H: EtcdHost> fmt::Debug for Client<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("members", &self.members).finish_non_exhaustive()
+    }
+}
