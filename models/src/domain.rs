@@ -9,7 +9,8 @@ use std::fmt;
 use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
 use spec::{Cause, Note, Token};
 
-use crate::etcd;
+use crate::etcd::{self, EtcdLog};
+use crate::log::{Packet, Written};
 use crate::redis::replication::Config;
 use crate::redis::replication::feed::ToReplica;
 use crate::redis::sentinel::{Answer, Ask, Memory, Told};
@@ -41,6 +42,8 @@ impl Domain for Locks {
             Message::Told(_) => Operation("told"),
             Message::Etcd(rpc) => rpc.operation(),
             Message::EtcdPush(_) => Operation("events"),
+            Message::EtcdPeer(packet) => packet.operation(),
+            Message::EtcdForward(_) => Operation("forward"),
         }
     }
 
@@ -99,6 +102,10 @@ pub enum Message {
     Told(Told),
     /// To an etcd server.
     Etcd(etcd::Rpc),
+    /// Between the members of an etcd cluster, about the log.
+    EtcdPeer(Box<Packet<EtcdLog>>),
+    /// From a member of an etcd cluster to the leader, beside the log.
+    EtcdForward(etcd::Forwarded),
     /// From an etcd server.
     EtcdReply(etcd::Reply),
     /// From an etcd server, to who watches.
@@ -118,6 +125,8 @@ digest_enum!(Message {
     10 => Etcd(rpc),
     11 => EtcdReply(reply),
     12 => EtcdPush(push),
+    13 => EtcdPeer(packet),
+    14 => EtcdForward(what),
 });
 
 impl From<ToReplica> for Message {
@@ -141,6 +150,8 @@ impl fmt::Display for Message {
             Self::Etcd(rpc) => rpc.fmt(f),
             Self::EtcdReply(reply) => reply.fmt(f),
             Self::EtcdPush(push) => push.fmt(f),
+            Self::EtcdPeer(packet) => packet.fmt(f),
+            Self::EtcdForward(what) => what.fmt(f),
         }
     }
 }
@@ -177,6 +188,7 @@ carried!(
     Told(Told),
     Etcd(etcd::Rpc),
     EtcdReply(etcd::Reply),
+    EtcdForward(etcd::Forwarded),
 );
 
 /// Pushes of watches are large, and boxed: unpacked for who gets them.
@@ -217,6 +229,8 @@ pub enum Record {
     Config(Config),
     /// A Sentinel: its configuration file.
     Sentinel(Memory),
+    /// A member of an etcd cluster: its log.
+    Etcd(Written<EtcdLog>),
 }
 
 /// Whatever a fault may do inside a service.

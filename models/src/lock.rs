@@ -12,7 +12,7 @@ mod server;
 mod service;
 pub mod switch;
 
-pub use etcd::{EtcdLock, EtcdServers, MOST_MEMBERS};
+pub use etcd::{EtcdLock, EtcdServers, LEAST_LEASE, MOST_MEMBERS};
 pub use redis::{
     Again, Extend, LateGrant, LeaseClock, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take,
     TokenSource, ZeroLength, points,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use host::{Clock, Duration, Server};
+use models::etcd::{EtcdMutex, Rpc};
 use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
 use models::none::NoLock;
@@ -28,6 +29,8 @@ pub struct Bench {
     pub redis: Vec<Server<Command>>,
     /// The Sentinels that watch them, if there are any.
     pub sentinels: Vec<Server<Ask>>,
+    /// The members of an etcd cluster, if that is what they are.
+    pub etcd: Vec<Server<Rpc>>,
     /// The lease's length, as the scenario sets it. `None`: no expiry.
     pub ttl: Option<Duration>,
     /// How long to wait for an answer, as the scenario sets it.
@@ -163,6 +166,13 @@ pub(crate) fn built_in<H: LocksHost>(
                 Redlock::new(&bench.redis, ttl, &switches)
             })
         }
+        Lock::Etcd(switches) => {
+            let switches = *switches;
+            program(bench, clock, resource, script, move |bench| {
+                let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
+                EtcdMutex::new(&bench.etcd, ttl, bench.call_timeout, &switches)
+            })
+        }
         Lock::None => program(bench, clock, resource, script, |_| NoLock),
     }
 }
@@ -205,8 +215,13 @@ mod tests {
         let entry = catalogue::find("gc-pause").expect("it is in the catalogue");
         let cell = load(entry.file, entry.text, &[]).expect("every file loads").cells.remove(0);
         let servers = vec![Server::on(host::NodeId::new(0))];
-        let bench =
-            Bench { redis: servers, sentinels: Vec::new(), ttl: cell.ttl, call_timeout: cell.network.call_timeout };
+        let bench = Bench {
+            redis: servers,
+            sentinels: Vec::new(),
+            etcd: Vec::new(),
+            ttl: cell.ttl,
+            call_timeout: cell.network.call_timeout,
+        };
         let resource = Server::on(host::NodeId::new(0));
         let make = built_in(&cell.lock, &bench, resource, Rc::new(cell.clients[0].script.clone()));
         let size = Rc::new(Cell::new(0));

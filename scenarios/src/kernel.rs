@@ -8,15 +8,16 @@ use std::future::Future;
 use std::pin::Pin;
 
 use host::{NodeId, Span, Stage};
+use models::etcd::EtcdHost;
 use models::redis::SentinelHost;
 use models::resource::ResourceHost;
 use models::{Locks, Nudge};
 use sim::{Fault, NodeSpec, ServiceFactory, Sim, When};
 
 /// A process in a world of locks, on whichever kernel: every lock that scenario files name runs on it.
-pub trait LocksHost: Stage + ResourceHost + SentinelHost {}
+pub trait LocksHost: Stage + ResourceHost + SentinelHost + EtcdHost {}
 
-impl<H: Stage + ResourceHost + SentinelHost> LocksHost for H {}
+impl<H: Stage + ResourceHost + SentinelHost + EtcdHost> LocksHost for H {}
 
 /// Makes a client's program: called when the run begins and again after every restart.
 pub type Program<H> = Box<dyn Fn(H) -> Pin<Box<dyn Future<Output = ()>>>>;

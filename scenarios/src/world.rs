@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use host::{Clock, Duration, NodeId, Server, Span};
+use models::etcd::Etcd;
 use models::lock::{Lock, SentinelServers, ServerKind, Service};
 use models::redis::replication::Replicates;
 use models::redis::sentinel::Watches;
@@ -103,8 +104,14 @@ impl Nodes {
     }
 
     /// The lock servers that can make somebody the owner.
-    pub(crate) fn authorities(&self) -> impl Iterator<Item = NodeId> {
+    pub(crate) fn granting(&self) -> impl Iterator<Item = NodeId> {
         self.all_servers().filter(|server| self.kinds[server.index()].grants())
+    }
+
+    /// Those that decide for themselves: members of a cluster are one, which is called by the first of them.
+    pub(crate) fn authorities(&self) -> impl Iterator<Item = NodeId> {
+        let first = self.granting().next();
+        self.granting().filter(move |server| self.kinds[server.index()].decides() || Some(*server) == first)
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = NodeId> + use<> {
@@ -136,6 +143,7 @@ impl<'c> World<'c> {
         let nodes = Nodes::of(cell);
         let bench = |client: &cell::Client| Bench {
             redis: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
+            etcd: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             sentinels: nodes.of_kind(ServerKind::Sentinel).map(Server::on).collect(),
             ttl: client.ttl,
             call_timeout: cell.network.call_timeout,
@@ -265,6 +273,10 @@ fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<
             };
             Box::new(move || Box::new(redis::Sentinel::new(watches.clone())))
         }
+        (ServerKind::Etcd, Service::Etcd(settings)) => {
+            let (members, settings): (Vec<_>, _) = (nodes.of_kind(ServerKind::Etcd).collect(), *settings);
+            Box::new(move || Box::new(Etcd::new(&members, settings)))
+        }
         _ => {
             let settings = service.redis();
             Box::new(move || Box::new(redis::Redis::new(settings)))
@@ -276,7 +288,7 @@ fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<
 fn known_servers(client: &cell::Client, nodes: &Nodes) -> Vec<NodeId> {
     match &client.servers {
         Some(own) => own.iter().map(|name| nodes.named(name)).collect(),
-        None => nodes.authorities().collect(),
+        None => nodes.granting().collect(),
     }
 }
 

@@ -28,10 +28,6 @@ pub fn speak_as_one(entries: &mut [Entry], cluster: NodeId) {
             }
             // Those before it found nothing there.
             Err(_) => Some(false),
-            Ok(one) if spoken[one].speaker == member => {
-                spoken[one].notes.push(place);
-                None
-            }
             Ok(one) => {
                 let is_same = |note: &usize| match entries[*note].note {
                     Note::Owner { key: first, attempt: owner, cause: why, .. } => {
@@ -39,7 +35,14 @@ pub fn speak_as_one(entries: &mut [Entry], cluster: NodeId) {
                     }
                     _ => false,
                 };
-                Some(spoken[one].notes.iter().any(is_same))
+                let is_known = spoken[one].notes.iter().any(is_same);
+                // Who spoke first may have more to say, and may say it again when it is back from the dead.
+                if is_known || spoken[one].speaker != member || one + 1 != spoken.len() {
+                    Some(is_known)
+                } else {
+                    spoken[one].notes.push(place);
+                    None
+                }
             }
         };
         match agrees {
@@ -97,6 +100,14 @@ mod tests {
     fn an_entry_may_change_several_owners() {
         assert_eq!(
             heard(&[(1, 5, 1), (1, 5, 2), (0, 5, 1), (0, 5, 2), (0, 5, 3)]),
+            ["owner", "owner", "", "", "disagrees"]
+        );
+    }
+
+    #[test]
+    fn who_starts_again_may_say_again_what_it_said_first() {
+        assert_eq!(
+            heard(&[(1, 5, 1), (1, 6, 2), (1, 5, 1), (1, 6, 2), (1, 5, 3)]),
             ["owner", "owner", "", "", "disagrees"]
         );
     }

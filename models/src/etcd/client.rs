@@ -100,7 +100,7 @@ impl<H: EtcdHost> Client<H> {
     /// Waits before it tries once more, if it has been round.
     async fn pause(&self, host: &H, tries: usize) {
         let majority = self.members.len() / 2 + 1;
-        if tries == 0 || tries % majority != 0 {
+        if tries == 0 || !tries.is_multiple_of(majority) {
             return;
         }
         let quarter = BETWEEN_ROUNDS / 4;

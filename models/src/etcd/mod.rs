@@ -10,6 +10,7 @@
 //! | [`wire`] | all this as JSON, for real servers |
 //! | [`store`] | keys and leases: what all members agree on |
 //! | [`lessor`] | how long leases live: what the leader counts |
+//! | [`server`] | one member of a cluster |
 //! | `client` | what the client library sends to whom, and what a second time |
 //! | `session` | leases that the library keeps alive |
 //! | `mutex` | `concurrency.Mutex` |
@@ -22,6 +23,7 @@ pub mod error;
 pub mod key;
 pub mod lessor;
 mod mutex;
+pub mod server;
 mod session;
 pub mod store;
 pub mod v3lock;
@@ -33,6 +35,7 @@ pub use check::check;
 pub use error::EtcdError;
 pub use key::{Key, Keys, LeaseId, Revision, WatchId};
 pub use mutex::EtcdMutex;
+pub use server::{Etcd, EtcdLog, Forwarded};
 
 /// The value of a key: bytes.
 pub type Value = crate::redis::Value;

@@ -59,7 +59,7 @@ impl<H: EtcdHost> EtcdMutex<H> {
     pub fn new(members: &[Server<Rpc>], ttl: host::Duration, timeout: host::Duration, switches: &EtcdLock) -> Self {
         let client = Client::new(members, timeout);
         let sessions = Sessions::new(i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX));
-        Self(Rc::new(Inner { client, sessions, switches: switches.clone() }))
+        Self(Rc::new(Inner { client, sessions, switches: *switches }))
     }
 
     /// Its key in the queue, put there unless it is there already; and whether it is the first.

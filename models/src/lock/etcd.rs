@@ -1,6 +1,6 @@
 //! The switches of `concurrency.Mutex` on an etcd cluster, and the settings of its members.
 
-use host::Operation;
+use host::{Duration, Operation};
 use spec::{Assumption, Level};
 
 use super::service::{ServerGroup, ServerKind, Service};
@@ -91,6 +91,10 @@ pub(super) const FACTS: LockFacts = LockFacts {
     service_name: NAME,
     service: &SERVICE,
 };
+
+/// The shortest lease: 1.5 times the election timeout, in whole seconds
+/// (<https://github.com/etcd-io/etcd/blob/v3.4.23/etcdserver/server.go>, `minTTL`).
+pub const LEAST_LEASE: Duration = Duration::from_secs(2);
 
 /// The name of its servers' settings.
 pub(super) const NAME: &str = "etcd";

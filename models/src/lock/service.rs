@@ -58,6 +58,15 @@ impl ServerKind {
         }
     }
 
+    /// Whether it decides by itself who owns a lock, and not as one of several that agree.
+    #[must_use]
+    pub const fn decides(self) -> bool {
+        match self {
+            Self::Redis | Self::Primary | Self::Replica => true,
+            Self::Sentinel | Self::Etcd => false,
+        }
+    }
+
     /// Whether it can make somebody the owner of a lock.
     #[must_use]
     pub const fn grants(self) -> bool {

@@ -10,8 +10,8 @@ use models::guard::Guard;
 use models::lock::redlock::{Library, MajorityToken};
 use models::lock::switch::Choice;
 use models::lock::{
-    LOCKS, Lock, MOST_NODES, MOST_SENTINELS, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take,
-    TokenSource, WaitFor,
+    EtcdLock, LEAST_LEASE, LOCKS, Lock, MOST_NODES, MOST_SENTINELS, RedisLock, RedissonLock, RedlockLock, Renew, SLOT,
+    SentinelLock, Take, TokenSource, WaitFor,
 };
 
 use super::error::Sink;
@@ -21,7 +21,7 @@ use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive};
 
 /// Locks of the language that nobody has modelled yet.
-const NOT_YET: [&str; 3] = ["zookeeper", "etcd", "postgres"];
+const NOT_YET: [&str; 2] = ["zookeeper", "postgres"];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -68,6 +68,7 @@ pub(super) fn lock(
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
         "redlock" => choice.table(sink, |fields| redlock(fields, guard, ttl, call_timeout)).map(Lock::Redlock),
         "redis-sentinel" => choice.table(sink, |fields| sentinel(fields, guard, ttl)).map(Lock::Sentinel),
+        "etcd" => choice.table(sink, |fields| etcd(fields, ttl)).map(Lock::Etcd),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
@@ -133,6 +134,24 @@ fn sentinel(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Du
     });
     let redis = redis(fields, guard, ttl);
     Some(SentinelLock { redis: redis?, finds: finds?, verifies: verifies?, wait: wait? })
+}
+
+fn etcd(fields: &mut Fields<'_>, ttl: Option<Option<Duration>>) -> Option<EtcdLock> {
+    let after_wait = switch(fields);
+    match ttl? {
+        None => fields.sink.error(fields.site, "a session of etcd has an end: `ttl` is \"none\""),
+        Some(ttl) if ttl.subsec_nanos() != 0 => {
+            fields.sink.error(fields.site, "etcd takes leases in whole seconds, and `ttl` is none such");
+        }
+        Some(ttl) if ttl < LEAST_LEASE => {
+            fields.sink.error(
+                fields.site,
+                "etcd raises leases of less than 2 s to 2 s, so that `ttl` would not be what it says",
+            );
+        }
+        Some(_) => return Some(EtcdLock { after_wait: after_wait? }),
+    }
+    None
 }
 
 fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedissonLock> {

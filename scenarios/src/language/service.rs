@@ -1,7 +1,9 @@
-//! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other, and
-//! `service.redis-sentinel`. A cell has the servers of its lock; those that a file sets are to be these.
+//! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other,
+//! `service.redis-sentinel`, and `service.etcd`. A cell has the servers of its lock; those that a file sets are to be these.
 
-use models::lock::{Lock, MOST_NODES, MOST_SENTINELS as MOST, RedisServer, SentinelServers, Service};
+use models::lock::{
+    EtcdServers, Lock, MOST_MEMBERS, MOST_NODES, MOST_SENTINELS as MOST, RedisServer, SentinelServers, Service,
+};
 
 use super::error::Sink;
 use super::lock::switch;
@@ -9,14 +11,14 @@ use super::reader::{Fields, choice};
 use super::value::{integer, positive, span};
 
 /// Servers of the language that nobody has modelled yet.
-const NOT_YET: [&str; 3] = ["zookeeper", "etcd", "postgres"];
+const NOT_YET: [&str; 2] = ["zookeeper", "postgres"];
 
 /// Reads `service`: how the lock servers are set. `lock` is the file's, if it could be read.
 pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Service> {
     let sink = fields.sink;
     let name = lock.map(|lock| lock.facts().service_name);
     let Some(entry) = fields.get("service") else { return Some(Service::by_default(name)) };
-    let choice = choice(sink, &entry.node, "the service", &["redis", "redis-sentinel"], &NOT_YET)?;
+    let choice = choice(sink, &entry.node, "the service", &["redis", "redis-sentinel", "etcd"], &NOT_YET)?;
     if let Some(name) = name.filter(|name| *name != choice.name) {
         let message = format!("these are not the servers of this cell's lock, which are set below `service.{name}`");
         sink.error(choice.site, message);
@@ -29,6 +31,7 @@ pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Se
             Some(Service::Redis(RedisServer { nodes: nodes?, ttl_clock: ttl_clock?, persistence: persistence? }))
         }),
         "redis-sentinel" => choice.table(sink, sentinel).map(Service::Sentinel),
+        "etcd" => choice.table(sink, etcd).map(Service::Etcd),
         other => unreachable!("no reader for the service `{other}`"),
     }
 }
@@ -43,6 +46,21 @@ fn nodes(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<u16> {
         return None;
     }
     integer(fields.sink, &entry.node, "`nodes` is a number of servers", 1, MOST_NODES)
+}
+
+fn etcd(fields: &mut Fields<'_>) -> Option<EtcdServers> {
+    let default = EtcdServers::default();
+    let site = fields.get("members").map_or(fields.site, |entry| entry.node.site);
+    let members =
+        fields.or("members", default.members, |sink, node| integer(sink, node, "members are counted", 1, MOST_MEMBERS));
+    let (version, pre_vote, checkpoints) = (switch(fields), switch(fields), switch(fields));
+    if let Some(members) = members
+        && members % 2 == 0
+    {
+        fields.sink.error(site, "an even number of members bears no more deaths than one less: take 1, 3 or 5");
+        return None;
+    }
+    Some(EtcdServers { members: members?, version: version?, pre_vote: pre_vote?, checkpoints: checkpoints? })
 }
 
 fn sentinel(fields: &mut Fields<'_>) -> Option<SentinelServers> {

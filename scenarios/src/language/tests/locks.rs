@@ -80,7 +80,8 @@ fn every_switch_of_a_server_takes_its_words() {
             for word in words {
                 let setting = format!("service.{}.{} = \"{}\"", lock.service_name, switch.path, word.name);
                 let service = cell(&top(&format!("lock = \"{}\"\n{setting}", lock.name))).service;
-                assert_eq!(service == Service::default(), *word == words[0], "{setting}");
+                let by_default = Service::by_default(Some(lock.service_name));
+                assert_eq!(service == by_default, *word == words[0], "{setting}");
             }
         }
     }
@@ -89,10 +90,18 @@ fn every_switch_of_a_server_takes_its_words() {
     assert_eq!(monotonic.redis().ttl_clock, TtlClock::Monotonic);
     suggest(
         &top("lock = \"redis\"\nservice.«redys» = {}"),
-        "unknown word `redys`: the service is `redis` or `redis-sentinel`",
+        "unknown word `redys`: the service is one of `redis`, `redis-sentinel`, `etcd`",
         "redis",
     );
-    refuse(&top("lock = \"redis\"\nservice.«etcd» = {}"), "`etcd` is not supported yet");
+    refuse(&top("lock = \"redis\"\nservice.«postgres» = {}"), "`postgres` is not supported yet");
+    refuse(
+        &top("lock = \"etcd\"\nservice.etcd.members = «2»"),
+        "an even number of members bears no more deaths than one less: take 1, 3 or 5",
+    );
+    let lease = |ttl: &str| top(&format!("lock = {{ etcd = «{{}}» }}\nttl = \"{ttl}\""));
+    refuse(&lease("none"), "a session of etcd has an end: `ttl` is \"none\"");
+    refuse(&lease("2500ms"), "etcd takes leases in whole seconds, and `ttl` is none such");
+    refuse(&lease("1s"), "etcd raises leases of less than 2 s to 2 s, so that `ttl` would not be what it says");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_profile_gives_other_defaults_and_faults_of_its_own() {
 
 #[test]
 fn what_nothing_can_use_yet_is_refused_and_not_ignored() {
-    for lock in ["zookeeper", "etcd", "postgres"] {
+    for lock in ["zookeeper", "postgres"] {
         refuse(&top(&format!("lock = «{lock:?}»")), &format!("`{lock}` is not supported yet"));
         refuse(&top(&format!("[lock.«{lock}»]")), &format!("`{lock}` is not supported yet"));
     }
@@ -115,14 +115,14 @@ fn a_lock_is_a_name_or_a_table_with_one_name() {
     assert_eq!(*redis(&cell(&top("[lock.redis]"))), RedisLock::default());
     refuse(
         &top("lock = «{}»"),
-        "the lock is missing, expected one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `none`",
+        "the lock is missing, expected one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `etcd`, `none`",
     );
     refuse(&top("[lock.redis]\n[lock.«redlock»]"), "the lock is one thing, but here are `redis` and `redlock`");
     refuse(&top("lock = «1»"), "the lock is a word or a table with one key, not an integer");
     refuse(&top("lock.redis = «\"yes\"»"), "`redis` is a table, not a string");
     suggest(
         &top("lock = «\"reids\"»"),
-        "unknown word `reids`: the lock is one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `none`",
+        "unknown word `reids`: the lock is one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `etcd`, `none`",
         "redis",
     );
 }

@@ -1,0 +1,408 @@
+//! One member of an etcd cluster.
+//!
+//! Source: `etcdserver/` and `etcdserver/api/v3rpc/` of etcd 3.4.23, <https://github.com/etcd-io/etcd/tree/v3.4.23>.
+//!
+//! | file | what |
+//! |---|---|
+//! | here | who asks for what, and what becomes of what is agreed upon |
+//! | `apply` | an entry is committed: what it changes, and who is told |
+//! | `reads` | linearizable reads: the member asks the leader how far the log is |
+//! | `leases` | what keeps leases alive, and what ends them |
+//! | `forward` | what followers have the leader answer, beside the log |
+//! | `watches` | who is told of changes |
+//! | `queue` | `v3lock`: the server queues for its client |
+//! | `owners` | for the history: whose key is the first of its lock |
+//!
+//! * **Clock.** Ticks, timeouts of requests and leases are counted on the *monotonic* clock (but see
+//!   [`lessor`](super::lessor) for 3.4's gate).
+//! * **Writes** go through the log. What is not agreed upon in 7 s (5 s and two election timeouts) is answered with a
+//!   timeout, and may be done all the same.
+//! * **Restart.** All state follows from the log, which the disk has.
+//!
+//! Left out: quotas, alarms, compaction, authentication, joining and leaving members, the limit of what is not yet applied.
+//! A write that waits while its member knows no leader is never refused before its time.
+
+mod apply;
+mod forward;
+mod leases;
+mod owners;
+mod queue;
+mod reads;
+mod watches;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use host::{CallId, ConnId, Context, Deadline, Duration, MonoTime, Never, NodeId, Origin, Service, TimerId};
+
+use super::answer::{Body, Header, Response};
+use super::api::{Op, Rpc, Txn};
+use super::check::check;
+use super::lessor::{Clocks, Counting, Gate, Lessor};
+use super::store::{Change, Store};
+use super::{EtcdError, LeaseId, Reply};
+use crate::domain::{Locks, Message, Record};
+use crate::lock::etcd::{Checkpoints, EtcdServers, LEAST_LEASE, PreVote, Version};
+use crate::log::{Event, Late, Member, Packet, Replicated, Settings, Ticket, Written};
+pub use forward::Forwarded;
+use forward::Forwards;
+use leases::Held;
+use owners::Owners;
+use queue::Queue;
+use reads::{Query, Reads};
+use watches::Watches;
+
+/// What a cluster agrees upon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EtcdLog {}
+
+/// What is proposed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// What is to be changed.
+    pub change: Change,
+    /// Whether a client asked for it. Else a leader did, since a lease is over, or is long.
+    pub is_asked: bool,
+}
+
+host::digest_struct!(Command { change, is_asked });
+
+impl Replicated for EtcdLog {
+    type Domain = Locks;
+    type Command = Command;
+    // Nothing is ever compacted: etcd does so after 100,000 entries, more than a run has.
+    type Image = Never;
+
+    fn message(packet: Packet<Self>) -> Message {
+        Message::EtcdPeer(Box::new(packet))
+    }
+
+    fn record(written: Written<Self>) -> Record {
+        Record::Etcd(written)
+    }
+
+    fn written(record: &Record) -> Option<&Written<Self>> {
+        match record {
+            Record::Etcd(written) => Some(written),
+            _ => None,
+        }
+    }
+}
+
+/// `heartbeat-interval`
+const TICK: Duration = Duration::from_millis(100);
+/// `election-timeout`, in ticks
+const ELECTION_TICKS: u32 = 10;
+/// The election timeout.
+const ELECTION: Duration = Duration::from_millis(1_000);
+/// `ReqTimeout`: 5 s and two election timeouts.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(7);
+
+/// The leader's pass over its leases.
+const PASS: TimerId = TimerId(1);
+/// Some request has waited for too long.
+const OVERDUE: TimerId = TimerId(2);
+/// What could not be forwarded is tried again.
+const AGAIN: TimerId = TimerId(3);
+
+/// One member.
+#[derive(Debug)]
+pub struct Etcd {
+    members: Vec<NodeId>,
+    servers: EtcdServers,
+    member: Member<EtcdLog>,
+    store: Store,
+    lessor: Lessor,
+    owners: Owners,
+    /// What was proposed for clients of this member, and is not applied.
+    waiting: BTreeMap<Ticket, Waiting>,
+    /// When what was asked for is too late, in order.
+    overdue: VecDeque<(MonoTime, Overdue)>,
+    reads: Reads,
+    held: Held,
+    forwards: Forwards,
+    watches: Watches,
+    queue: Queue,
+    /// When the process started: it looks at its leases at whole passes from then.
+    started: MonoTime,
+    /// When the pass is due that is set. `None`: none is.
+    pass: Option<MonoTime>,
+    /// When it last heard of a new leader.
+    elected: Option<MonoTime>,
+}
+
+/// What was asked for 7 s ago.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Overdue {
+    Proposal(Ticket),
+    Read(Ticket),
+    Forward(CallId),
+}
+
+/// A client that waits for an entry to be applied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiting {
+    from: Origin,
+    /// When it was asked for.
+    since: MonoTime,
+    wants: Wants,
+}
+
+/// What the client is to be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wants {
+    /// What was done.
+    Answer,
+    /// That it is unlocked.
+    Unlock,
+    /// Its place in a lock's queue, where that key stands.
+    Place(super::Key),
+    /// Its place in a lock's queue, once it has a lease.
+    Lease(host::Name),
+}
+
+impl Etcd {
+    /// A member of the cluster of these, all of which are set so.
+    #[must_use]
+    pub fn new(members: &[NodeId], servers: EtcdServers) -> Self {
+        let settings = Settings {
+            members: members.to_vec(),
+            tick: TICK,
+            heartbeat_ticks: 1,
+            election_ticks: ELECTION_TICKS as usize,
+            late: Late::Dropped,
+            pre_vote: servers.pre_vote == PreVote::On,
+            first: members.first().copied(),
+        };
+        let counting = Counting {
+            gate: if servers.version == Version::V3_4_23 { Gate::Wall } else { Gate::Monotonic },
+            retry: REQUEST_TIMEOUT,
+            checkpoints: (servers.checkpoints == Checkpoints::Persisted).then_some(BETWEEN_CHECKPOINTS),
+        };
+        Self {
+            members: members.to_vec(),
+            servers,
+            member: Member::new(settings),
+            store: Store::new(LEAST_LEASE.as_secs().cast_signed()),
+            lessor: Lessor::new(counting),
+            owners: Owners::default(),
+            waiting: BTreeMap::new(),
+            overdue: VecDeque::new(),
+            reads: Reads::default(),
+            held: Held::default(),
+            forwards: Forwards::default(),
+            watches: Watches::default(),
+            queue: Queue::default(),
+            started: MonoTime::from_nanos(0),
+            pass: None,
+            elected: None,
+        }
+    }
+
+    fn serve(&mut self, cx: &mut Context<Locks>, from: Origin, rpc: Rpc) {
+        if let Err(error) = check(&rpc) {
+            cx.reply(from, Reply::Failed(error));
+            return;
+        }
+        match rpc {
+            Rpc::Range(range) if range.serializable => self.answer_query(cx, from, &Query::Range(range)),
+            Rpc::Range(range) => self.read(cx, from, Query::Range(range)),
+            Rpc::Txn(txn) if only_reads(&txn) => self.read(cx, from, Query::Txn(txn)),
+            Rpc::Txn(txn) => self.propose(cx, from, Change::Txn(*txn), Wants::Answer),
+            Rpc::Put(put) => self.propose(cx, from, Change::Put(*put), Wants::Answer),
+            Rpc::Delete(delete) => self.propose(cx, from, Change::Delete(*delete), Wants::Answer),
+            Rpc::LeaseGrant { ttl, id } => {
+                let id = id.unwrap_or_else(|| fresh(cx));
+                self.propose(cx, from, Change::Grant { id, ttl }, Wants::Answer);
+            }
+            Rpc::LeaseRevoke { id } => self.propose(cx, from, Change::Revoke { id }, Wants::Answer),
+            Rpc::LeaseKeepAlive { id } => self.keep_alive(cx, from, id),
+            Rpc::LeaseTimeToLive { id, keys } => self.time_to_live(cx, from, id, keys),
+            Rpc::Watch(watch) => self.watch(cx, from, *watch),
+            Rpc::WatchCancel { id } => {
+                self.watches.cancel(from.conn, id);
+                self.done(cx, from, Body::WatchCanceled { id });
+            }
+            Rpc::Lock { name, lease } => self.lock(cx, from, name, lease),
+            Rpc::Unlock { key } => {
+                self.propose(cx, from, Change::Delete(super::Delete::one(key)), Wants::Unlock);
+            }
+        }
+    }
+
+    /// Has it agreed upon; the client hears when it is applied.
+    fn propose(&mut self, cx: &mut Context<Locks>, from: Origin, change: Change, wants: Wants) {
+        let ticket = self.member.propose(cx, Command { change, is_asked: true });
+        self.waiting.insert(ticket, Waiting { from, since: cx.mono, wants });
+        self.wait(cx, Overdue::Proposal(ticket));
+    }
+
+    /// That is too late in 7 s.
+    fn wait(&mut self, cx: &mut Context<Locks>, what: Overdue) {
+        let at = cx.mono + REQUEST_TIMEOUT;
+        if self.overdue.is_empty() {
+            cx.set_timer(OVERDUE, Deadline::Mono(at));
+        }
+        self.overdue.push_back((at, what));
+    }
+
+    /// What was asked for 7 s ago and is not answered never will be.
+    fn expire(&mut self, cx: &mut Context<Locks>) {
+        while let Some((_, what)) = self.overdue.pop_front_if(|(at, _)| *at <= cx.mono) {
+            match what {
+                Overdue::Proposal(ticket) => {
+                    if let Some(waiting) = self.waiting.remove(&ticket) {
+                        self.member.withdraw(ticket);
+                        cx.reply(waiting.from, Reply::Failed(self.why_late(waiting.since)));
+                    }
+                }
+                Overdue::Read(ticket) => self.give_up_read(cx, ticket, EtcdError::Timeout),
+                Overdue::Forward(call) => {
+                    if let Some(forwarded) = self.forwards.take(call) {
+                        cx.reply(forwarded.from, Reply::Failed(EtcdError::Timeout));
+                    }
+                }
+            }
+        }
+        if let Some((at, _)) = self.overdue.front() {
+            cx.set_timer(OVERDUE, Deadline::Mono(*at));
+        }
+    }
+
+    /// What is said to who has waited since then (`parseProposeCtxErr`).
+    fn why_late(&self, since: MonoTime) -> EtcdError {
+        let is_between = |elected: MonoTime| since < elected && elected < since + ELECTION * 2;
+        if self.elected.is_some_and(is_between) { EtcdError::TimeoutLeaderFail } else { EtcdError::Timeout }
+    }
+
+    /// All that has come of what the member was handed.
+    fn take_events(&mut self, cx: &mut Context<Locks>) {
+        while let Some(event) = self.member.next_event() {
+            match event {
+                Event::Applied(applied) => self.apply(cx, applied),
+                Event::Leads { .. } => self.promoted(cx),
+                Event::Deposed => self.deposed(cx),
+                Event::Leader { leader: Some(_), .. } => {
+                    self.elected = Some(cx.mono);
+                    self.leader_changed(cx);
+                }
+                Event::Leader { leader: None, .. } => {}
+                Event::Restored(snapshot) => match *snapshot.image {},
+                Event::Readable(ticket) => self.readable(cx, ticket),
+            }
+        }
+    }
+
+    /// What was asked of the last leader is asked anew, or of the new one.
+    fn leader_changed(&mut self, cx: &mut Context<Locks>) {
+        self.fail_reads(cx, EtcdError::LeaderChanged);
+        self.forward_again(cx);
+    }
+
+    fn header(&self, cx: &Context<Locks>) -> Header {
+        Header { member: cx.node, revision: self.store.revision(), term: self.member.term() }
+    }
+
+    fn done(&self, cx: &mut Context<Locks>, from: Origin, body: Body) {
+        let header = self.header(cx);
+        cx.reply(from, Reply::Done(Box::new(Response { header, body })));
+    }
+
+    /// Answers with what came of an entry or a read.
+    fn answer(&self, cx: &mut Context<Locks>, from: Origin, outcome: super::store::Applied) {
+        match outcome {
+            Ok((revision, body)) => {
+                let header = Header { revision, ..self.header(cx) };
+                cx.reply(from, Reply::Done(Box::new(Response { header, body })));
+            }
+            Err(error) => cx.reply(from, Reply::Failed(error)),
+        }
+    }
+
+    /// The cluster's name in the history.
+    fn cluster(&self) -> NodeId {
+        self.members[0]
+    }
+}
+
+impl Service<Locks> for Etcd {
+    fn on_start(&mut self, cx: &mut Context<Locks>) {
+        *self = Self::new(&self.members, self.servers);
+        self.started = cx.mono;
+        self.member.start(cx);
+        self.take_events(cx);
+    }
+
+    fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {
+        match message {
+            Message::Etcd(rpc) => self.serve(cx, from, rpc),
+            Message::EtcdPeer(packet) => self.member.on_message(cx, from, *packet),
+            Message::EtcdForward(what) => self.answer_member(cx, from, what),
+            _ => {}
+        }
+        self.take_events(cx);
+    }
+
+    fn on_push(&mut self, cx: &mut Context<Locks>, conn: ConnId, message: Message) {
+        if let Message::EtcdPeer(packet) = message {
+            let condemned = self.condemned_meanwhile(cx);
+            self.member.on_push(cx, conn, *packet);
+            self.take_events(cx);
+            self.revoke(cx, condemned);
+            self.take_events(cx);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<Locks>, timer: TimerId) {
+        if !self.member.on_timer(cx, timer) {
+            match timer {
+                PASS => self.look_at_leases(cx),
+                OVERDUE => self.expire(cx),
+                AGAIN => self.forward_again(cx),
+                _ => {}
+            }
+        }
+        self.take_events(cx);
+    }
+
+    fn on_open(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
+        if !self.member.on_open(cx, conn) {
+            self.forwards.opened(cx, conn);
+        }
+        self.take_events(cx);
+    }
+
+    fn on_reply(&mut self, cx: &mut Context<Locks>, _: ConnId, call: CallId, reply: Message) {
+        if let Message::EtcdReply(reply) = reply {
+            self.leader_answers(cx, call, reply);
+        }
+        self.take_events(cx);
+    }
+
+    fn on_close(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
+        if !self.member.on_close(cx, conn) {
+            self.watches.forget(conn);
+            if self.forwards.lost(conn) {
+                cx.set_timer(AGAIN, Deadline::Mono(cx.mono + TICK));
+            }
+        }
+        self.take_events(cx);
+    }
+}
+
+/// Whether a transaction changes nothing, whatever holds.
+fn only_reads(txn: &Txn) -> bool {
+    txn.success.iter().chain(&txn.failure).all(|op| matches!(op, Op::Range(_)))
+}
+
+/// A number for a lease that nobody has chosen one for.
+fn fresh(cx: &Context<Locks>) -> LeaseId {
+    let number = cx.random() >> 1;
+    LeaseId::new(number.max(1)).expect("not 0")
+}
+
+fn clocks(cx: &Context<Locks>) -> Clocks {
+    Clocks { mono: cx.mono, wall: cx.wall }
+}
+
+/// How often what is left of long leases is written down (`lease/lessor.go`, `defaultLeaseCheckpointInterval`).
+const BETWEEN_CHECKPOINTS: Duration = Duration::from_secs(300);

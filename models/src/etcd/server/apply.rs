@@ -1,0 +1,65 @@
+//! An entry is committed: what it changes, and who is told.
+
+use host::Context;
+use spec::{Cause, Note};
+
+use super::{Command, Etcd, EtcdLog, Wants, clocks};
+use crate::domain::Locks;
+use crate::etcd::answer::Body;
+use crate::etcd::store::{Applied, Change};
+use crate::log;
+
+impl Etcd {
+    pub(super) fn apply(&mut self, cx: &mut Context<Locks>, applied: log::Applied<EtcdLog>) {
+        let Some(proposal) = &applied.entry.proposal else { return };
+        let Command { change, is_asked } = &proposal.command;
+        let before = self.store.history().len();
+        let outcome = self.store.apply(change);
+        self.count(cx, change, &outcome);
+        let events = self.store.history()[before..].to_vec();
+        let cause = if *is_asked { Cause::Request(proposal.attempt) } else { Cause::Expiry };
+        let owned = self.owners.take(&self.store, change, &outcome, &events, proposal.attempt);
+        // What it knew to be agreed upon before it last started it has said before.
+        for (lock, attempt) in owned.into_iter().filter(|_| !applied.again) {
+            let (member, index, leads) = (cx.node, applied.entry.place.index, self.member.leads());
+            cx.note(Note::Applied { member, index, leads, key: lock, attempt, cause });
+        }
+        if !events.is_empty() {
+            let header = self.header(cx);
+            self.watches.tell(cx, header, &self.store, &events);
+            self.advance_queue(cx);
+        }
+        let waiting = applied.ticket.and_then(|ticket| self.waiting.remove(&ticket));
+        let Some(waiting) = waiting else { return };
+        match (waiting.wants, outcome) {
+            (Wants::Unlock, Ok((revision, _))) => self.answer(cx, waiting.from, Ok((revision, Body::Unlock))),
+            (Wants::Place(key), outcome) => self.placed(cx, waiting.from, key, outcome),
+            (Wants::Lease(name), outcome) => self.leased(cx, waiting.from, name, outcome),
+            (Wants::Answer | Wants::Unlock, outcome) => self.answer(cx, waiting.from, outcome),
+        }
+    }
+
+    /// What the leader counts follows.
+    fn count(&mut self, cx: &mut Context<Locks>, change: &Change, outcome: &Applied) {
+        if outcome.is_err() {
+            return;
+        }
+        match change {
+            Change::Grant { id, .. } => {
+                let lease = &self.store.leases()[id];
+                self.lessor.granted(*id, lease, clocks(cx));
+                self.set_pass(cx);
+            }
+            Change::Revoke { id } => {
+                self.lessor.revoked(*id);
+                self.tell_of_end(cx, *id);
+            }
+            Change::Checkpoint { id, .. } => {
+                if let Some(lease) = self.store.leases().get(id) {
+                    self.lessor.checkpointed(*id, lease, clocks(cx));
+                }
+            }
+            Change::Put(_) | Change::Delete(_) | Change::Txn(_) => {}
+        }
+    }
+}
