@@ -183,6 +183,15 @@ impl Lock {
         self.renews_every().is_some()
     }
 
+    /// Whether it does anything in the background: it extends its lease, or its library keeps a session alive.
+    #[must_use]
+    pub const fn works_in_background(&self) -> bool {
+        match self {
+            Self::Etcd(_) => true,
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => self.renews(),
+        }
+    }
+
     /// How often it extends its lease in the background. `None`: it does not.
     #[must_use]
     pub const fn renews_every(&self) -> Option<Duration> {

@@ -180,6 +180,8 @@ pub enum NodeRef {
     Holder,
     /// The lock server that is the primary when the fault strikes.
     Primary,
+    /// The member of a cluster that leads when the fault strikes.
+    Leader,
     /// One of these, drawn for each seed.
     Any(Vec<String>),
 }

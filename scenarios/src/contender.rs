@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use host::{Clock, Duration, Server};
+use host::{Clock, Duration, NodeId, Server};
 use models::etcd::{EtcdMutex, Rpc};
 use models::guard::{Check, Ruling, Seen};
 use models::lock::Lock;
@@ -31,6 +31,8 @@ pub struct Bench {
     pub sentinels: Vec<Server<Ask>>,
     /// The members of an etcd cluster, if that is what they are.
     pub etcd: Vec<Server<Rpc>>,
+    /// By what name the history calls their cluster.
+    pub cluster: NodeId,
     /// The lease's length, as the scenario sets it. `None`: no expiry.
     pub ttl: Option<Duration>,
     /// How long to wait for an answer, as the scenario sets it.
@@ -170,7 +172,7 @@ pub(crate) fn built_in<H: LocksHost>(
             let switches = *switches;
             program(bench, clock, resource, script, move |bench| {
                 let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
-                EtcdMutex::new(&bench.etcd, ttl, bench.call_timeout, &switches)
+                EtcdMutex::new(bench.cluster, &bench.etcd, ttl, bench.call_timeout, &switches)
             })
         }
         Lock::None => program(bench, clock, resource, script, |_| NoLock),
@@ -214,15 +216,16 @@ mod tests {
         const MOST: usize = 3_000;
         let entry = catalogue::find("gc-pause").expect("it is in the catalogue");
         let cell = load(entry.file, entry.text, &[]).expect("every file loads").cells.remove(0);
-        let servers = vec![Server::on(host::NodeId::new(0))];
+        let servers = vec![Server::on(NodeId::new(0))];
         let bench = Bench {
             redis: servers,
             sentinels: Vec::new(),
             etcd: Vec::new(),
+            cluster: NodeId::default(),
             ttl: cell.ttl,
             call_timeout: cell.network.call_timeout,
         };
-        let resource = Server::on(host::NodeId::new(0));
+        let resource = Server::on(NodeId::new(0));
         let make = built_in(&cell.lock, &bench, resource, Rc::new(cell.clients[0].script.clone()));
         let size = Rc::new(Cell::new(0));
         let seen = Rc::clone(&size);

@@ -73,13 +73,15 @@ struct Owned {
 /// Every attempt of a run, in the order in which they began.
 pub(crate) struct Stays<'h> {
     history: &'h History,
+    /// The cluster in whose name its members speak, if there is one: what strikes any of them strikes that.
+    cluster: Option<NodeId>,
     stays: Vec<Stay>,
     owned: Vec<Owned>,
 }
 
 impl<'h> Stays<'h> {
-    pub(crate) fn of(history: &'h History) -> Self {
-        let mut stays = Self { history, stays: Vec::new(), owned: Vec::new() };
+    pub(crate) fn of(history: &'h History, cluster: Option<NodeId>) -> Self {
+        let mut stays = Self { history, cluster, stays: Vec::new(), owned: Vec::new() };
         for entry in &history.entries {
             stays.take(entry.at, entry.node, &entry.note);
         }
@@ -90,7 +92,8 @@ impl<'h> Stays<'h> {
     /// Whether this strike of such a fault hit something in use.
     pub(crate) fn landed(&self, what: &What, strike: &Strike, nodes: &Nodes) -> bool {
         let fault = Stretch { from: strike.from, to: strike.until.unwrap_or_else(|| just_after(self.history.end)) };
-        let any = |hit: &dyn Fn(NodeId) -> bool| strike.nodes.iter().any(|node| hit(*node));
+        let speaker = |node: NodeId| self.cluster.filter(|_| nodes.is_server(node)).unwrap_or(node);
+        let any = |hit: &dyn Fn(NodeId) -> bool| strike.nodes.iter().any(|node| hit(speaker(*node)));
         // What waits for a client is an answer to what it has open.
         let keeps_waiting = strike.met > 0 && any(&|node| !nodes.is_client(node));
         match what {
@@ -204,7 +207,10 @@ impl<'h> Stays<'h> {
     }
 
     fn renews(&self, client: NodeId, fault: Stretch) -> bool {
-        self.of_client(client).any(|stay| stay.renewing.is_some_and(|renewing| renewing.meets(fault)))
+        // A session is kept alive from before its owner asks for anything.
+        let keeps_session = |stay: &Stay| self.cluster.is_some() && stay.open.meets(fault);
+        let renews = |stay: &Stay| stay.renewing.is_some_and(|renewing| renewing.meets(fault));
+        self.of_client(client).any(|stay| renews(stay) || keeps_session(stay))
     }
 
     fn of_client(&self, client: NodeId) -> impl Iterator<Item = &Stay> {

@@ -117,8 +117,8 @@ impl<'c> Player<'c> {
         let mut history =
             history(notes, nodes, |node| self.world.lease_clock(node), end, ending, SimTime::ZERO + self.cell.horizon);
         let rules = &self.world.rules;
-        if let (Promise::WhileOwned, Some(cluster)) = (rules.promise, rules.authorities.first()) {
-            speak_as_one(&mut history.entries, *cluster);
+        if let Some(cluster) = self.cluster() {
+            speak_as_one(&mut history.entries, cluster);
         }
         let mut judgement = self.judge.borrow_mut().judge(&history, rules, &Property::ALL);
         let landed = self.landed(&history, &strikes);
@@ -170,7 +170,7 @@ impl<'c> Player<'c> {
         if strikes.is_empty() {
             return Vec::new();
         }
-        let stays = Stays::of(history);
+        let stays = Stays::of(history, self.cluster());
         let hit = |strike: &Strike| {
             let fault = self.cell.faults.get(strike.fault);
             fault.is_some_and(|fault| {
@@ -179,6 +179,12 @@ impl<'c> Player<'c> {
             })
         };
         strikes.iter().map(hit).collect()
+    }
+
+    /// The cluster in whose name its members speak, if that is what the lock servers are.
+    fn cluster(&self) -> Option<NodeId> {
+        let rules = &self.world.rules;
+        rules.authorities.first().copied().filter(|_| rules.promise == Promise::WhileOwned)
     }
 
     fn mark_vacuous(&self, judgement: &mut Judgement, landed: &[bool]) {

@@ -143,6 +143,7 @@ impl<'c> World<'c> {
         let nodes = Nodes::of(cell);
         let bench = |client: &cell::Client| Bench {
             redis: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
+            cluster: nodes.authorities().next().unwrap_or_default(),
             etcd: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             sentinels: nodes.of_kind(ServerKind::Sentinel).map(Server::on).collect(),
             ttl: client.ttl,
@@ -445,7 +446,7 @@ impl Lowering<'_> {
         match node {
             NodeRef::Named(name) => Target::Node(self.nodes.named(name)),
             NodeRef::Holder => Target::Reacher,
-            NodeRef::Primary => Target::Leader,
+            NodeRef::Primary | NodeRef::Leader => Target::Leader,
             NodeRef::Any(_) => unreachable!("what is drawn is drawn before it is lowered"),
         }
     }

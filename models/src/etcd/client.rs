@@ -5,7 +5,7 @@
 //!
 //! | the library's rule | here |
 //! |---|---|
-//! | each request goes to the next of the members that can be reached (`roundrobin_balanced.go`) | `call` |
+//! | each request goes to the next of the members that can be reached (`roundrobin_balanced.go`, in the order of a map) | `link` |
 //! | what was not sent goes to the next one | `call` |
 //! | what reads, and what is about leases, is asked again if the member did not answer, or was not in a position to (`repeatable`) | [`is_repeatable`] |
 //! | what writes is not: nobody knows whether it was done (`nonRepeatable`) | `call` |
@@ -14,7 +14,7 @@
 //! Left out: the context of a request has the scenario's timeout, where the library's examples have none; what is not
 //! answered within it costs the connection.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 
 use host::{Duration, Purpose, Server};
@@ -25,6 +25,8 @@ use crate::link::{Link, LinkError};
 /// One client's way to the members of a cluster.
 pub(super) struct Client<H: EtcdHost> {
     members: Vec<Link<H, Rpc>>,
+    /// In which order they are asked: that of a map of Go's, which is another in every process.
+    order: OnceCell<Vec<usize>>,
     /// Whose turn it is.
     next: Cell<usize>,
     timeout: Duration,
@@ -48,17 +50,12 @@ impl<H: EtcdHost> Client<H> {
     /// A client of those members; `timeout` is for each request.
     pub(super) fn new(members: &[Server<Rpc>], timeout: Duration) -> Self {
         let members = members.iter().map(|member| Link::new(*member, timeout)).collect();
-        Self { members, next: Cell::new(0), timeout }
-    }
-
-    /// The cluster's name: that of its first member.
-    pub(super) fn cluster(&self) -> host::NodeId {
-        self.members[0].server().node()
+        Self { members, order: OnceCell::new(), next: Cell::new(0), timeout }
     }
 
     /// The member whose turn it is, for a connection of its own.
-    pub(super) fn turn(&self) -> Server<Rpc> {
-        self.link().server()
+    pub(super) fn turn(&self, host: &H) -> Server<Rpc> {
+        self.link(host).server()
     }
 
     /// How long it waits for an answer.
@@ -74,7 +71,7 @@ impl<H: EtcdHost> Client<H> {
         while tries == 0 || host.monotonic() < end {
             self.pause(host, tries).await;
             tries += 1;
-            match self.link().call(host, rpc.clone()).await {
+            match self.link(host).call(host, rpc.clone()).await {
                 Ok(Reply::Done(response)) => return Ok(*response),
                 Ok(Reply::Failed(error)) => {
                     failure = if error.is_open() { Failure::Unclear } else { Failure::Refused(error) };
@@ -91,10 +88,11 @@ impl<H: EtcdHost> Client<H> {
         Err(failure)
     }
 
-    fn link(&self) -> &Link<H, Rpc> {
+    fn link(&self, host: &H) -> &Link<H, Rpc> {
+        let order = self.order.get_or_init(|| shuffled(self.members.len(), || host.random(Purpose::Recipe)));
         let next = self.next.get();
-        self.next.set((next + 1) % self.members.len());
-        &self.members[next]
+        self.next.set((next + 1) % order.len());
+        &self.members[order[next]]
     }
 
     /// Waits before it tries once more, if it has been round.
@@ -107,6 +105,16 @@ impl<H: EtcdHost> Client<H> {
         let jitter = host.random(Purpose::Recipe) % (2 * u64::from(quarter.subsec_nanos()) + 1);
         host.sleep(BETWEEN_ROUNDS - quarter + Duration::from_nanos(jitter)).await;
     }
+}
+
+/// So many places in an order that is drawn.
+fn shuffled(count: usize, mut draw: impl FnMut() -> u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        let other = draw() % (last as u64 + 1);
+        order.swap(last, usize::try_from(other).expect("less than the count"));
+    }
+    order
 }
 
 /// Whether the library asks once more if a member did not answer.

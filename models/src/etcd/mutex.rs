@@ -17,7 +17,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use host::{Calls, Connection, Either, MonoTime, Name, Part, Server, first};
+use host::{Calls, Connection, Duration, Either, MonoTime, Name, NodeId, Part, Server, first};
 use spec::{Authorities, LockName};
 
 use super::client::{Client, Failure};
@@ -34,6 +34,8 @@ pub struct EtcdMutex<H: EtcdHost>(Rc<Inner<H>>);
 
 struct Inner<H: EtcdHost> {
     client: Client<H>,
+    /// The cluster's name: that of its first member, which the client need not know.
+    cluster: NodeId,
     sessions: Sessions,
     switches: EtcdLock,
 }
@@ -54,12 +56,18 @@ struct Place {
 }
 
 impl<H: EtcdHost> EtcdMutex<H> {
-    /// Locks on the cluster of those members. `ttl` is in whole seconds, `timeout` for each request.
+    /// Locks on the cluster that the history calls so, asked for at those members. `ttl` is in whole seconds, `timeout` for each request.
     #[must_use]
-    pub fn new(members: &[Server<Rpc>], ttl: host::Duration, timeout: host::Duration, switches: &EtcdLock) -> Self {
+    pub fn new(
+        cluster: NodeId,
+        members: &[Server<Rpc>],
+        ttl: Duration,
+        timeout: Duration,
+        switches: &EtcdLock,
+    ) -> Self {
         let client = Client::new(members, timeout);
         let sessions = Sessions::new(i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX));
-        Self(Rc::new(Inner { client, sessions, switches: *switches }))
+        Self(Rc::new(Inner { client, cluster, sessions, switches: *switches }))
     }
 
     /// Its key in the queue, put there unless it is there already; and whether it is the first.
@@ -102,7 +110,7 @@ impl<H: EtcdHost> EtcdMutex<H> {
     async fn wait_until_deleted(&self, host: &H, key: Key, mut from: Revision) -> Result<(), Failure> {
         let client = &self.0.client;
         loop {
-            let opened = <H as Calls<Rpc>>::connect(host, client.turn(), client.timeout()).await;
+            let opened = <H as Calls<Rpc>>::connect(host, client.turn(host), client.timeout()).await;
             if let Ok(stream) = opened {
                 let watch = Watch::of(Keys::One(key), Some(from));
                 if stream.call(watch.into(), client.timeout()).await.is_ok() {
@@ -143,7 +151,7 @@ impl<H: EtcdHost> EtcdMutex<H> {
             proof: Ticket { key: place.key, session },
             token: Some(place.revision.as_token()),
             until: None,
-            counted: Authorities::one(self.0.client.cluster()),
+            counted: Authorities::one(self.0.cluster),
         })
     }
 }
@@ -200,7 +208,7 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
 }
 
 /// How long a watch that broke waits before it is made anew (`retryConnWait`).
-const AGAIN: host::Duration = host::Duration::from_millis(500);
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// The lock's name with a slash: its keys are below that.
 fn stem(lock: LockName) -> Name {

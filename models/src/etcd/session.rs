@@ -104,7 +104,7 @@ async fn ask<H: EtcdHost>(host: &H, client: &Client<H>, session: &Session, strea
     let open = match stream.take().filter(Connection::is_open) {
         Some(open) => open,
         None => {
-            let member: Server<Rpc> = client.turn();
+            let member: Server<Rpc> = client.turn(host);
             let Ok(opened) = <H as Calls<Rpc>>::connect(host, member, client.timeout()).await else { return };
             opened
         }

@@ -60,7 +60,7 @@ pub(super) fn lease(violation: &Violation<'_>, claim: &Claim) -> Option<String> 
     Some(match (claim.extended, granted.until) {
         (Some((at, until)), _) => format!(", and last extended its lease at {}, {}", seconds(at), end(until)),
         (None, Some(until)) => format!(", {}", end(until)),
-        (None, None) => ", without a lease".to_owned(),
+        (None, None) => ", until it gives it back".to_owned(),
     })
 }
 

@@ -20,8 +20,10 @@ const SERVERS: &str = "servers";
 const HOLDER: &str = "holder";
 const ANY: &str = "any";
 const PRIMARY: &str = "primary";
+/// The member of a cluster that leads when the fault strikes.
+const LEADER: &str = "leader";
 /// Roles and groups of services that do not exist yet.
-const NOT_YET: [&str; 2] = ["leader", "follower"];
+const NOT_YET: [&str; 1] = ["follower"];
 
 /// What a node is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +90,7 @@ impl Names {
             None => vec![table.to_owned()],
             Some(count) => (1..=count).map(|i| format!("{table}-{i}")).collect(),
         };
-        let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER, PRIMARY, ANY];
+        let reserved = [RESOURCE, CLIENTS, SERVERS, HOLDER, PRIMARY, LEADER, ANY];
         let taken = |name: &str| {
             reserved.contains(&name)
                 || ServerKind::ALL.iter().any(|kind| kind.group_word() == Some(name))
@@ -142,6 +144,7 @@ impl Names {
     pub(super) fn server_kind(&self, node: &NodeRef) -> Option<ServerKind> {
         match node {
             NodeRef::Primary => Some(ServerKind::Primary),
+            NodeRef::Leader => Some(ServerKind::Etcd),
             NodeRef::Named(name) => self.nodes.iter().find(|known| known.name == *name)?.server,
             NodeRef::Holder | NodeRef::Any(_) => None,
         }
@@ -169,7 +172,7 @@ impl Names {
     /// What that node is; the holder is a client.
     pub(super) fn kind(&self, node: &NodeRef) -> Kind {
         match node {
-            NodeRef::Primary => Kind::Server,
+            NodeRef::Primary | NodeRef::Leader => Kind::Server,
             NodeRef::Holder | NodeRef::Any(_) => Kind::Client,
             NodeRef::Named(name) => {
                 self.nodes.iter().find(|known| known.name == *name).map_or(Kind::Client, |known| known.kind)
@@ -249,8 +252,9 @@ impl Names {
                 return None;
             }
             PRIMARY if self.has(ServerKind::Primary) || !self.servers_known => return Some(vec![NodeRef::Primary]),
-            PRIMARY => {
-                sink.error(node.site, "this lock's servers have no primary");
+            LEADER if self.has(ServerKind::Etcd) || !self.servers_known => return Some(vec![NodeRef::Leader]),
+            PRIMARY | LEADER => {
+                sink.error(node.site, format!("this lock's servers have no {name}"));
                 return None;
             }
             // An empty group has its mistake elsewhere: no client, or a lock that could not be read.
@@ -333,6 +337,7 @@ fn shown(node: &NodeRef) -> &str {
         NodeRef::Named(name) => name,
         NodeRef::Holder => HOLDER,
         NodeRef::Primary => PRIMARY,
+        NodeRef::Leader => LEADER,
         NodeRef::Any(_) => ANY,
     }
 }

@@ -94,7 +94,7 @@ fn any(role: Role, world: &World, suffers: impl Fn(&NodeRef) -> bool) -> Option<
     };
     let names = nodes.into_iter().filter(suffers).filter_map(|node| match node {
         NodeRef::Named(name) => Some(name),
-        NodeRef::Holder | NodeRef::Primary | NodeRef::Any(_) => None,
+        NodeRef::Holder | NodeRef::Primary | NodeRef::Leader | NodeRef::Any(_) => None,
     });
     let names: Vec<_> = names.collect();
     (!names.is_empty()).then(|| vec![NodeRef::Any(names)])

@@ -88,7 +88,8 @@ impl Uses {
                 self.takes_time && resource.is_none_or(|resource| resource.manner.act != Act::Atomic)
             }
             points::REFUSED => self.operates() && resource.is_none_or(|resource| resource.guard.refuses()),
-            points::RENEWING | points::RENEWED | points::RENEWAL_FAILED | points::TOLD_OF_LOSS => self.renews(lock),
+            points::RENEWING | points::RENEWED | points::RENEWAL_FAILED => self.renews(lock),
+            points::TOLD_OF_LOSS => self.renews(lock) || self.works_in_background(lock),
             points::RELEASING | points::RELEASED | points::RELEASE_REFUSED => self.releases(),
             points::ATTEMPTING | points::GRANTED | points::ENDED => self.acquire,
             // It takes a server to make anybody the owner, and to say no.
@@ -121,7 +122,7 @@ impl Uses {
         let Some(lock) = lock else { return true };
         let given = |occasion| match occasion {
             Occasion::Acquire => self.acquire,
-            Occasion::Renew => self.renews(Some(lock)),
+            Occasion::Renew => self.renews(Some(lock)) || self.works_in_background(Some(lock)),
             Occasion::Release => self.releases(),
             Occasion::Reap => self.reap,
         };
@@ -130,6 +131,10 @@ impl Uses {
 
     fn renews(self, lock: Option<&Lock>) -> bool {
         self.extend || (self.acquire && lock.is_none_or(Lock::renews))
+    }
+
+    fn works_in_background(self, lock: Option<&Lock>) -> bool {
+        self.acquire && lock.is_none_or(Lock::works_in_background)
     }
 
     /// A step that fails releases what is held; so does the step itself.

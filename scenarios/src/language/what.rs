@@ -131,7 +131,7 @@ fn stall(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> 
 
 /// The part of that name, if the node's process has it.
 fn part_of(sink: &Sink, site: Site, node: &NodeRef, name: &str, world: &World) -> Option<Part> {
-    let renews = world.meant(node).into_iter().any(|(_, lock)| lock.is_none_or(Lock::renews));
+    let renews = world.meant(node).into_iter().any(|(_, lock)| lock.is_none_or(Lock::works_in_background));
     let parts: &[Part] = match world.names.kind(node) {
         NodeKind::Client if renews => &[Part::WORKER, Part::RENEWAL],
         NodeKind::Client => &[Part::WORKER],

@@ -53,7 +53,7 @@ impl World {
         let unknown = (Uses::ANYTHING, self.lock.as_ref());
         match node {
             NodeRef::Holder if self.names.knows_clients() => self.uses.iter().map(own).collect(),
-            NodeRef::Holder | NodeRef::Primary => vec![unknown],
+            NodeRef::Holder | NodeRef::Primary | NodeRef::Leader => vec![unknown],
             NodeRef::Any(names) => those(names),
             NodeRef::Named(name) => {
                 let one = self.uses.iter().find(|(client, _)| client == name);

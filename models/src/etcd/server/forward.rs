@@ -115,7 +115,7 @@ impl Etcd {
         if self.forwards.open.is_empty() {
             return;
         }
-        if self.member.leads() {
+        if self.lessor.leads() {
             // It is the leader itself by now.
             for Open { from, what, .. } in std::mem::take(&mut self.forwards.open) {
                 match what {
@@ -125,7 +125,8 @@ impl Etcd {
             }
             return;
         }
-        let Some(leader) = self.member.leader() else {
+        // A new leader counts no leases before it has applied all there was.
+        let Some(leader) = self.member.leader().filter(|leader| *leader != cx.node) else {
             cx.set_timer(AGAIN, Deadline::Mono(cx.mono + TICK));
             return;
         };

@@ -47,7 +47,7 @@ impl Etcd {
 
     /// A client asks how long a lease has.
     pub(super) fn time_to_live(&mut self, cx: &mut Context<Locks>, from: Origin, id: LeaseId, keys: bool) {
-        if self.member.leads() {
+        if self.lessor.leads() {
             self.say_time_left(cx, from, id, keys);
         } else {
             self.forward(cx, from, Forwarded::TimeToLive { id, keys });
@@ -58,7 +58,7 @@ impl Etcd {
     pub(super) fn answer_member(&mut self, cx: &mut Context<Locks>, from: Origin, what: Forwarded) {
         match what {
             Forwarded::KeepAlive { id } => self.renew(cx, from, Asker::Member, id),
-            Forwarded::TimeToLive { .. } if !self.member.leads() => cx.reply(from, Reply::Failed(EtcdError::NoLeader)),
+            Forwarded::TimeToLive { .. } if !self.lessor.leads() => cx.reply(from, Reply::Failed(EtcdError::NoLeader)),
             Forwarded::TimeToLive { id, keys } => self.say_time_left(cx, from, id, keys),
         }
     }
@@ -150,7 +150,8 @@ impl Etcd {
     /// The leases that 3.4.23 finds to be over before it reads what came while it stood still.
     pub(super) fn condemned_meanwhile(&mut self, cx: &mut Context<Locks>) -> Vec<LeaseId> {
         let is_late = self.pass.is_some_and(|pass| pass <= cx.mono);
-        if self.servers.version == Version::Fixed || !is_late || !self.lessor.leads() || !cx.random().is_multiple_of(4) {
+        if self.servers.version == Version::Fixed || !is_late || !self.lessor.leads() || !cx.random().is_multiple_of(4)
+        {
             return Vec::new();
         }
         self.lessor.over(clocks(cx))
