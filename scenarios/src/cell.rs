@@ -202,8 +202,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Whether its moment or its target, or that it strikes at all, is drawn for each seed. A fault that is
-    /// not drawn is placed.
+    /// Whether its moment, its target, or that it strikes at all, is drawn for each seed. What is not drawn is placed.
     #[must_use]
     pub fn is_drawn(&self) -> bool {
         let mut any = false;

@@ -3,6 +3,7 @@
 //! It is a process of its own because a pause must stop all of it, its renewal too. It dies with the coordinator: by the
 //! kernel's word, and because it notices that nobody is at the other end of its line.
 
+mod etcd;
 mod host;
 mod redis;
 mod resource;

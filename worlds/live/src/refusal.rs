@@ -61,6 +61,7 @@ fn of_service(cell: &Cell) -> Vec<String> {
     for kind in kinds {
         match kind {
             ServerKind::Redis => {}
+            ServerKind::Etcd => why.push("a member of an etcd cluster: nobody starts one yet".to_owned()),
             // A new kind of server is refused until it has its line here.
             _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
         }

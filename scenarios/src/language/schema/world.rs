@@ -42,7 +42,7 @@ pub(super) fn name(what: &str) -> Json {
 
 pub(super) fn nodes() -> Json {
     any_of(
-        "Nodes: A, worker-1, redis-1, resource; groups clients, servers, replicas, sentinels; roles holder, primary, any.",
+        "Nodes: A, worker-1, redis-1, resource; groups clients, servers, replicas, sentinels; roles holder, primary, leader, any.",
         [string(""), list("", string(""))],
     )
 }
