@@ -37,6 +37,7 @@ conformance:
 # Ask real servers the questions of the transcripts, and write their answers down
 transcripts:
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test conformance -- transcript
+    UPDATE_GOLDEN=1 cargo test -p fencepost-live --test etcd -- transcript
 
 # The same bytes on any thread count, build profile and process
 determinism:

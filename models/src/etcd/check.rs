@@ -63,12 +63,14 @@ fn check_txn(txn: &Txn) -> Result<(), EtcdError> {
     changes_once(&txn.failure)
 }
 
-/// No key is put twice, nor put and deleted, in whatever order.
+/// No key is put twice, nor put and deleted, in whatever order. But all keys may be deleted, and some of them put: the end
+/// of all keys is taken for the first one there, and nothing is between that and itself.
 fn changes_once(ops: &[Op]) -> Result<(), EtcdError> {
     let mut puts = BTreeSet::new();
     for op in ops {
         let Op::Put(put) = op else { continue };
-        let is_deleted = |op: &Op| matches!(op, Op::Delete(delete) if delete.keys.contains(&put.key));
+        let is_deleted =
+            |op: &Op| matches!(op, Op::Delete(delete) if !delete.keys.are_all() && delete.keys.contains(&put.key));
         if !puts.insert(put.key) || ops.iter().any(is_deleted) {
             return Err(EtcdError::DuplicateKey);
         }

@@ -197,6 +197,12 @@ impl Keys {
         }
     }
 
+    /// Whether every key is among them.
+    #[must_use]
+    pub const fn are_all(&self) -> bool {
+        matches!(self, Self::Under(prefix) if prefix.as_str().is_empty())
+    }
+
     /// The first key that may be among them.
     #[must_use]
     pub fn first(&self) -> Key {

@@ -1,5 +1,6 @@
-//! The model of Redis held against the committed answers of a real server; `just transcripts` writes those down.
+//! The models of Redis and etcd held against the committed answers of real servers; `just transcripts` writes those down.
 
+mod etcd;
 mod format;
 mod model;
 

@@ -35,6 +35,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod gateway;
 mod ledger;
 mod line;
 mod now;

@@ -3,6 +3,7 @@
 //! A server is stopped, and its folder removed, when its handle is dropped, and when the user interrupts the program.
 //! Processes are only ever told by their ids.
 
+pub mod etcd;
 pub mod redis;
 pub mod sentinel;
 
@@ -101,6 +102,13 @@ impl Process {
         let status = self.child.wait()?;
         self.forget();
         Ok(status)
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        // What it learns here is not taken away from who waits for its end.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(self.pid()), options), Ok(None))
     }
 
     fn forget(&self) {

@@ -1,0 +1,89 @@
+//! Conformance: the model of etcd held against real members.
+//!
+//! | file | what |
+//! |---|---|
+//! | `transcripts` | the committed questions, asked again: the answers must be the committed ones |
+//! | `random` | random requests of several clients, to the model and to one member or three: every reply and event equal |
+//! | `sequence` | what such a sequence is made of |
+//! | `times` | how long leases live, with a leader that stands still, dies, or starts again |
+//!
+//! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
+//! run without a single request. `UPDATE_GOLDEN=1` writes the transcripts down.
+
+#[path = "../../../../models/tests/transcripts/etcd/format.rs"]
+mod format;
+#[path = "../../../../models/tests/transcripts/etcd/model.rs"]
+mod model;
+mod random;
+mod sequence;
+mod times;
+mod transcripts;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use fencepost_live::servers::etcd::EtcdCluster;
+use libtest_mimic::{Arguments, Failed, Trial, run};
+
+fn main() -> ExitCode {
+    let version = EtcdCluster::version();
+    let is_installed = version.is_ok();
+    let mut trials = Vec::new();
+    let mut add = |name: &str, play: Box<dyn FnOnce() -> Outcome + Send>| {
+        trials.push(Trial::test(name, play).with_kind("etcd").with_ignored_flag(!is_installed));
+    };
+    for name in transcripts::names() {
+        add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
+    }
+    for (name, play) in random::TRIALS.into_iter().chain(times::TRIALS) {
+        add(name, Box::new(play));
+    }
+    let conclusion = run(&Arguments::from_args(), trials);
+    println!("{}: {}", version.unwrap_or_else(|error| format!("no etcd ({error})")), Counts::now());
+    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
+    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+}
+
+/// A trial, by its name.
+type Named = (&'static str, fn() -> Outcome);
+
+/// How a trial ends.
+type Outcome = Result<(), Failed>;
+
+/// What all trials counted together.
+struct Counts {
+    /// Replies that were held against the model's, or the transcript's.
+    replies: AtomicU64,
+    /// To random requests.
+    random: AtomicU64,
+    /// Events of watches.
+    events: AtomicU64,
+    /// Leases that ended by themselves, within their window.
+    ended: AtomicU64,
+    /// Differences.
+    different: AtomicU64,
+}
+
+static COUNTS: Counts = Counts {
+    replies: AtomicU64::new(0),
+    random: AtomicU64::new(0),
+    events: AtomicU64::new(0),
+    ended: AtomicU64::new(0),
+    different: AtomicU64::new(0),
+};
+
+impl Counts {
+    fn now() -> String {
+        let [replies, random, events, ended, different] =
+            [&COUNTS.replies, &COUNTS.random, &COUNTS.events, &COUNTS.ended, &COUNTS.different]
+                .map(|count| count.load(Relaxed));
+        format!(
+            "{replies} replies compared, {random} of them to random requests, {events} events, {different} differences \
+             ({ended} leases ended by themselves, each in its time)"
+        )
+    }
+}
+
+fn count(what: &AtomicU64, by: u64) {
+    what.fetch_add(by, Relaxed);
+}
