@@ -146,7 +146,8 @@ impl Lessor {
         self.lives.remove(&id);
     }
 
-    /// Keeps a lease alive: it has its whole time again.
+    /// Keeps a lease alive: it has its whole time again. If something was written down of it, that is to be taken back first,
+    /// by a checkpoint of 0.
     pub fn renew(&mut self, id: LeaseId, store: &Store, now: Clocks) -> Renewal {
         if !self.leads {
             return Renewal::NotLeader;

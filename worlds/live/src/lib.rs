@@ -8,9 +8,10 @@
 //! | file | what |
 //! |---|---|
 //! | [`servers`] | starting real servers in folders of their own, stopping them, leaving nothing behind |
-//! | [`servers::redis`] | redis-server |
+//! | [`servers::redis`], [`servers::etcd`] | redis-server; etcd, one member or several |
 //! | [`mod@clock`] | a wall clock that stands still for a server, until it is set |
 //! | [`resp`] | a connection to Redis that keeps replies as they came |
+//! | [`gateway`] | what an etcd server is asked over HTTP |
 //! | [`run`] | one run: servers, processes, faults, the guarded resource |
 //! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio and the `redis` crate |
 //! | `line` | what the two say to each other |

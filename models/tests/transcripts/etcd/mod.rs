@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use format::{Ask, Row, Transcript, posted, written};
 use host::Duration;
-use model::Model;
-use models::etcd::{LeaseId, Reply, Rpc};
+use model::{ELECTION, Model, clocks};
+use models::etcd::v3lock::{Locking, Next, unlocked};
+use models::etcd::{Delete, EventKind, Key, LeaseId, Reply, Revision, Rpc, check};
 use serde_json::Value as Json;
 
 fn transcripts() -> Vec<(PathBuf, Transcript)> {
@@ -31,12 +32,14 @@ fn transcripts() -> Vec<(PathBuf, Transcript)> {
 struct Replay {
     model: Model,
     now: Duration,
+    /// Who waits for which key to be deleted, at that revision or later.
+    waiting: BTreeMap<String, (Locking, Key, Revision)>,
     answers: BTreeMap<String, Reply>,
 }
 
 impl Replay {
     fn new() -> Self {
-        Self { model: Model::new(), now: Duration::from_secs(2), answers: BTreeMap::new() }
+        Self { model: Model::new(), now: Duration::from_secs(2), waiting: BTreeMap::new(), answers: BTreeMap::new() }
     }
 
     /// Plays a row, and says what the model should have answered and did not.
@@ -47,12 +50,12 @@ impl Replay {
             Row::About(_) => *self = Self::new(),
             Row::Ask(Ask { post, body, status, reply }) => {
                 let rpc = request(post, body)?;
-                let told = self.model.begin("", &rpc, self.now).ok_or("it waits")?;
+                let told = self.begin("", &rpc).ok_or("it waits")?;
                 same(&told, *status, reply)?;
             }
             Row::Begin { name, post, body } => {
                 let rpc = request(post, body)?;
-                if let Some(reply) = self.model.begin(name, &rpc, self.now) {
+                if let Some(reply) = self.begin(name, &rpc) {
                     self.answers.insert(name.clone(), reply);
                 }
             }
@@ -66,10 +69,60 @@ impl Replay {
                 self.now = self.now.max(gone);
                 self.model.end(id);
             }
-            Row::Restart => self.model.restart(self.now),
+            Row::Restart => {
+                for leader in [&mut self.model.early, &mut self.model.late] {
+                    leader.demote();
+                    leader.promote(&self.model.store, clocks(self.now), ELECTION);
+                }
+            }
         }
-        self.answers.extend(self.model.answered(self.now));
+        self.let_go_on();
         Ok(())
+    }
+
+    /// Asks. Who has to wait has no answer yet.
+    fn begin(&mut self, name: &str, rpc: &Rpc) -> Option<Reply> {
+        match rpc {
+            Rpc::Lock { name: lock, lease } => {
+                let (locking, next) = Locking::begin(*lock, *lease);
+                self.go_on(name, locking, next)
+            }
+            Rpc::Unlock { key } if check(rpc).is_ok() => {
+                Some(unlocked(self.model.ask(&Delete::one(*key).into(), (self.now, self.now))))
+            }
+            other => Some(self.model.ask(other, (self.now, self.now))),
+        }
+    }
+
+    fn go_on(&mut self, name: &str, mut locking: Locking, mut next: Next) -> Option<Reply> {
+        loop {
+            match next {
+                Next::Ask(rpc) => {
+                    let reply = self.model.ask(&rpc, (self.now, self.now));
+                    next = locking.on_reply(reply);
+                }
+                Next::Await(key, from) => {
+                    self.waiting.insert(name.to_owned(), (locking, key, from));
+                    return None;
+                }
+                Next::Answer(reply) => return Some(reply),
+            }
+        }
+    }
+
+    /// Who waited for a key that is deleted by now goes on.
+    fn let_go_on(&mut self) {
+        for (name, (mut locking, key, from)) in std::mem::take(&mut self.waiting) {
+            let is_it = |kind: &EventKind| matches!(kind, EventKind::Delete { .. }) && kind.key() == key;
+            if self.model.store.history().iter().any(|kind| is_it(kind) && kind.revision() >= from) {
+                let next = locking.on_deleted();
+                if let Some(reply) = self.go_on(&name, locking, next) {
+                    self.answers.insert(name, reply);
+                }
+            } else {
+                self.waiting.insert(name, (locking, key, from));
+            }
+        }
     }
 }
 

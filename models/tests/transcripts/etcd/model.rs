@@ -1,15 +1,12 @@
 //! The model of a cluster that agrees at once: what all members agree on, and what the leader counts, without the log
 //! between them.
 
-use std::collections::BTreeMap;
-
 use host::{Duration, MonoTime, NodeId, WallTime};
 use models::etcd::answer::{Body, Header, Reply, Response};
 use models::etcd::api::{Op, Rpc, Txn};
 use models::etcd::lessor::{Clocks, Counting, Gate, Lessor, PASS, Renewal};
 use models::etcd::store::{Applied, Change, Store};
-use models::etcd::v3lock::{Locking, Next, unlocked};
-use models::etcd::{EventKind, Key, LeaseId, Revision, check};
+use models::etcd::{LeaseId, check};
 
 /// A cluster.
 pub(crate) struct Model {
@@ -18,7 +15,6 @@ pub(crate) struct Model {
     pub(crate) early: Lessor,
     /// Of one that has done it as late as it can have.
     pub(crate) late: Lessor,
-    waiting: BTreeMap<String, (Locking, Key, Revision)>,
     made_up: u64,
 }
 
@@ -26,7 +22,7 @@ pub(crate) struct Model {
 const MIN_TTL: i64 = 2;
 
 /// The election timeout.
-const ELECTION: Duration = Duration::from_secs(1);
+pub(crate) const ELECTION: Duration = Duration::from_secs(1);
 
 /// Clocks that read so much.
 pub(crate) fn clocks(since: Duration) -> Clocks {
@@ -41,16 +37,7 @@ impl Model {
         let store = Store::new(MIN_TTL);
         let mut leader = Lessor::new(counting);
         leader.promote(&store, clocks(Duration::ZERO), ELECTION);
-        Self { store, early: leader.clone(), late: leader, waiting: BTreeMap::new(), made_up: 1 << 50 }
-    }
-
-    /// All members were killed, and are back; one leads by now.
-    pub(crate) fn restart(&mut self, now: Duration) {
-        self.waiting.clear();
-        for leader in [&mut self.early, &mut self.late] {
-            leader.demote();
-            leader.promote(&self.store, clocks(now), ELECTION);
-        }
+        Self { store, early: leader.clone(), late: leader, made_up: 1 << 50 }
     }
 
     /// What it answers to a request that was served within that window.
@@ -64,39 +51,6 @@ impl Model {
         }
     }
 
-    /// The same of one that may have to wait: then the answer comes later, by that name.
-    pub(crate) fn begin(&mut self, name: &str, rpc: &Rpc, now: Duration) -> Option<Reply> {
-        match rpc {
-            Rpc::Lock { name: lock, lease } => {
-                let (locking, next) = Locking::begin(*lock, *lease);
-                self.go_on(name, locking, next, now)
-            }
-            Rpc::Unlock { key } if check(rpc).is_ok() => {
-                Some(unlocked(self.ask(&models::etcd::Delete::one(*key).into(), (now, now))))
-            }
-            other => Some(self.ask(other, (now, now))),
-        }
-    }
-
-    /// Who waited, and need not any more, with the answers.
-    pub(crate) fn answered(&mut self, now: Duration) -> Vec<(String, Reply)> {
-        let is_gone = |history: &[EventKind], key: &Key, from: &Revision| {
-            let is_it = |kind: &EventKind| matches!(kind, EventKind::Delete { key: gone, .. } if gone == key);
-            history.iter().any(|kind| is_it(kind) && kind.revision() >= *from)
-        };
-        let mut answers = Vec::new();
-        let waiting = std::mem::take(&mut self.waiting);
-        for (name, (mut locking, key, from)) in waiting {
-            if is_gone(self.store.history(), &key, &from) {
-                let next = locking.on_deleted();
-                answers.extend(self.go_on(&name, locking, next, now).map(|reply| (name, reply)));
-            } else {
-                self.waiting.insert(name, (locking, key, from));
-            }
-        }
-        answers
-    }
-
     /// A lease has ended by itself.
     pub(crate) fn end(&mut self, id: LeaseId) {
         self.apply(&Change::Revoke { id }, clocks(Duration::ZERO), clocks(Duration::ZERO))
@@ -107,22 +61,6 @@ impl Model {
     pub(crate) fn ends(&self, id: LeaseId) -> Option<(Duration, Duration)> {
         let since = |at: MonoTime| Duration::from_nanos(at.as_nanos());
         Some((since(self.early.end_of(id)?), since(self.late.end_of(id)?) + PASS))
-    }
-
-    fn go_on(&mut self, name: &str, mut locking: Locking, mut next: Next, now: Duration) -> Option<Reply> {
-        loop {
-            match next {
-                Next::Ask(rpc) => {
-                    let reply = self.ask(&rpc, (now, now));
-                    next = locking.on_reply(reply);
-                }
-                Next::Await(key, from) => {
-                    self.waiting.insert(name.to_owned(), (locking, key, from));
-                    return None;
-                }
-                Next::Answer(reply) => return Some(reply),
-            }
-        }
     }
 
     fn serve(&mut self, rpc: &Rpc, (from, to): (Duration, Duration)) -> Applied {
