@@ -39,6 +39,10 @@ transcripts:
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test conformance -- transcript
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test etcd -- transcript
 
+# The replicated log under everything that can go wrong, for so many seeds
+soak SEEDS="1000000":
+    SOAK_SEEDS={{SEEDS}} cargo test -p fencepost-scenarios --release --test log -- --nocapture storms
+
 # The same bytes on any thread count, build profile and process
 determinism:
     .ci/determinism

@@ -1,7 +1,7 @@
 //! One thing at a time.
 
 use host::{NodeId, Span};
-use sim::{Entity, Fault, Lasts, Outcome, Target, What, When};
+use sim::{Entity, Fault, Held, Lasts, Link, Outcome, Target, What, When};
 
 use crate::check::{Found, check};
 use crate::register::{Note, Nothing};
@@ -85,4 +85,28 @@ fn who_comes_back_is_heard_at_once_although_the_others_do_not_know_that_it_was_g
     let answers =
         outcome.notes.iter().filter(|noted| matches!(noted.note, Note::Applied { .. }) && noted.node == NodeId::new(2));
     assert!(answers.map(|noted| noted.at.as_nanos() / 1_000_000).any(|at| (450..1_000).contains(&at)));
+}
+
+#[test]
+fn who_has_voted_and_died_does_not_vote_again_in_that_term() {
+    // Two who cannot reach each other stand for election, and who decides between them dies again and again.
+    let plan = Plan { begins: false, asks_for: ms(1), ..Plan::QUIET };
+    let apart = || What::Cut(between(0, 1), Held::Dropped);
+    let (mut elected, mut died) = (0, 0);
+    for seed in 0..400 {
+        let kill =
+            Fault { when: When::Every { at: ms(900), every: ms(60), times: Some(80) }, ..fault(0, 2, What::Kill, 2) };
+        let apart = Fault { what: apart(), ..fault(0, 8_000, What::Pause, 0) };
+        let outcome = play(&plan, seed, vec![kill, apart]);
+        check(&outcome).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        elected += elections(&outcome).len();
+        died += outcome.strikes.len();
+    }
+    assert!(elected > 400 && died > 20_000, "{elected} {died}");
+}
+
+/// Both ways between two members.
+fn between(one: u16, other: u16) -> Vec<Link> {
+    let [one, other] = [one, other].map(|member| Target::Node(NodeId::new(member)));
+    vec![Link { from: one, to: other }, Link { from: other, to: one }]
 }

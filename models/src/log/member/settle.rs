@@ -23,9 +23,14 @@ impl<L: Replicated> Member<L> {
         loop {
             self.luck.rule(self.raft.as_mut().expect(STARTED));
             self.submit(cx);
-            if !self.raft().has_ready() {
+            // Mostly, nothing but words: they rest on nothing that has yet to be written, and need no `Ready`.
+            let node = self.raft();
+            let words = std::mem::take(&mut node.raft.msgs);
+            if !node.has_ready() {
+                add(&mut said, words);
                 break;
             }
+            node.raft.msgs = words;
             syncs |= self.attend(cx, &mut said);
         }
         if syncs {
@@ -34,6 +39,12 @@ impl<L: Replicated> Member<L> {
         }
         self.raft().mut_store().forget_unwanted();
         self.send(cx, &said);
+        said.clear();
+        let words = &mut self.raft().raft.msgs;
+        if words.is_empty() {
+            // Their room is used again.
+            *words = said;
+        }
     }
 
     /// Does what `raft` wants done, and adds what it says. Whether that must be synced before.
