@@ -89,9 +89,15 @@ pub struct Settings {
     pub late: Late,
     /// Whether a member asks if it would be elected, before it stands (etcd 3.4: off).
     pub pre_vote: bool,
+    /// Whether a member that has just started goes ahead by most of an election timeout: alone, by all ticks but one; else, if
+    /// it has found two others within 5 s, by all but two (etcd: `initial-election-tick-advance`, on).
+    pub head_start: bool,
     /// Who stands at once when the world begins, if anybody: a cluster that has been there for long has its leader.
     pub first: Option<NodeId>,
 }
 
 /// The timer of a member's ticker. The server around it has no timer of that name.
 pub const TICK: TimerId = TimerId(1_000);
+
+#[cfg(test)]
+mod tests;

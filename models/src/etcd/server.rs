@@ -171,6 +171,7 @@ impl Etcd {
             election_ticks: ELECTION_TICKS as usize,
             late: Late::Dropped,
             pre_vote: servers.pre_vote == PreVote::On,
+            head_start: true,
             first: members.first().copied(),
         };
         let counting = Counting {

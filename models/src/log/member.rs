@@ -54,6 +54,8 @@ pub struct Member<L: Replicated> {
     luck: Luck,
     /// A tick has come that was not attended to yet: the disk was waited for, and a ticker keeps one.
     owes_tick: bool,
+    /// Until when it may go ahead, if it has not yet.
+    head_start: Option<MonoTime>,
     /// Whether it has yet to stand at once, as the first.
     stands_first: bool,
     events: VecDeque<Event<L>>,
@@ -91,6 +93,7 @@ impl<L: Replicated> Member<L> {
             ticker: Ticker::new(settings.tick, settings.late, origin),
             luck: Luck::default(),
             owes_tick: false,
+            head_start: None,
             stands_first: false,
             events: VecDeque::new(),
             applied: Place::default(),
@@ -131,6 +134,10 @@ impl<L: Replicated> Member<L> {
         let first_tick = cx.mono + Duration::from_nanos(first_tick);
         self.ticker = Ticker::new(self.settings.tick, self.settings.late, first_tick);
         cx.set_timer(TICK, Deadline::Mono(first_tick));
+        // A cluster that begins with a leader has been there for long, and did not start just now.
+        let has_begun = is_new && self.settings.first.is_some();
+        self.head_start = (self.settings.head_start && !has_begun).then_some(cx.mono + HEAD_START);
+        self.go_ahead(cx);
         self.stands_first = is_new && self.settings.first == Some(cx.node);
         self.stand_first(cx);
         self.settle(cx);
@@ -144,6 +151,7 @@ impl<L: Replicated> Member<L> {
         cx.set_timer(TICK, Deadline::Mono(self.ticker.next(cx.mono)));
         if !cx.disk.is_syncing() {
             self.streams.tick::<L>(cx);
+            self.go_ahead(cx);
         }
         self.owes_tick = true;
         self.settle(cx);
@@ -272,6 +280,22 @@ impl<L: Replicated> Member<L> {
         self.applied
     }
 
+    /// Who has just started need not wait for a whole election timeout to find that nobody leads: `adjustTicks`, which looks
+    /// for others every 50 ms, and this here every tick.
+    fn go_ahead(&mut self, cx: &Context<L::Domain>) {
+        let Some(until) = self.head_start else { return };
+        let left = match (self.settings.members.len(), self.streams.up(cx.node)) {
+            (1, _) => Some(1),
+            (_, up) => (up > 1).then_some(2),
+        };
+        if let Some(left) = left {
+            (left..self.settings.election_ticks).for_each(|_| _ = self.raft().tick());
+        }
+        if left.is_some() || cx.mono >= until {
+            self.head_start = None;
+        }
+    }
+
     /// Stands for election at once, if it is to, and can be heard.
     fn stand_first(&mut self, cx: &mut Context<L::Domain>) {
         if self.stands_first && self.streams.all_up(cx.node) {
@@ -333,5 +357,7 @@ fn seat(member: u64) -> usize {
 }
 
 const STARTED: &str = "the process has started";
+/// For so long after its start a member may go ahead (`rafthttp.ConnReadTimeout`).
+const HEAD_START: Duration = Duration::from_secs(5);
 /// `maxInflightMsgs`: so many appends to a member may be unanswered.
 const MAX_INFLIGHT: usize = 512;

@@ -15,7 +15,7 @@ pub(super) struct Store<L: Replicated> {
     voters: u64,
     hard: Hard,
     /// The last state that was kept.
-    snapshot: Option<Snapshot<L>>,
+    pub(super) snapshot: Option<Snapshot<L>>,
     /// The place before the first entry that is kept.
     before: Place,
     entries: VecDeque<Entry<L>>,
@@ -83,7 +83,9 @@ impl<L: Replicated> Store<L> {
 
     /// What has come and was not wanted is forgotten.
     pub(super) fn forget_unwanted(&mut self) {
-        self.fresh.clear();
+        if !self.fresh.is_empty() {
+            self.fresh.clear();
+        }
         self.arrived = None;
     }
 
@@ -140,7 +142,7 @@ impl<L: Replicated> Store<L> {
     }
 
     /// An entry takes its place, and what was there and behind it is void.
-    fn put(&mut self, entry: Entry<L>) {
+    pub(super) fn put(&mut self, entry: Entry<L>) {
         self.entries.truncate(self.offset(entry.place.index));
         assert_eq!(self.offset(entry.place.index), self.entries.len(), "a log has no holes");
         self.entries.push_back(entry);

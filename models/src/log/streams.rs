@@ -156,6 +156,12 @@ impl Streams {
         self.peers[to].write(cx, packet)
     }
 
+    /// How many others there is a connection with, either way.
+    pub(super) fn up(&self, own: NodeId) -> usize {
+        let is_up = |peer: &&Peer| peer.node != own && (peer.writes.is_some() || matches!(peer.reads, Way::Up(_)));
+        self.peers.iter().filter(is_up).count()
+    }
+
     /// Whether everybody is connected both ways.
     pub(super) fn all_up(&self, but: NodeId) -> bool {
         let is_up = |peer: &Peer| peer.writes.is_some() && matches!(peer.reads, Way::Up(_));

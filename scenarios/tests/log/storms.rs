@@ -17,6 +17,7 @@ fn plan(seed: u64) -> Plan {
         clients: 2,
         pre_vote: dice.below(2) == 0,
         begins: dice.below(2) == 0,
+        head_start: dice.below(2) == 0,
         compacts: *dice.one_of(&[5, 20, 1_000]),
         asks_for: ms(10_000),
         pause: ms(*dice.one_of(&[50, 300, 2_000])),

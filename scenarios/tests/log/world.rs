@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) pre_vote: bool,
     /// Whether the cluster begins with a leader.
     pub(crate) begins: bool,
+    /// Whether who starts goes ahead.
+    pub(crate) head_start: bool,
     /// After how many entries a member compacts its log.
     pub(crate) compacts: u64,
     /// For how long clients go on asking.
@@ -32,6 +34,7 @@ impl Plan {
         clients: 2,
         pre_vote: false,
         begins: true,
+        head_start: false,
         compacts: 1_000,
         asks_for: ms(2_000),
         pause: ms(50),
@@ -47,6 +50,7 @@ impl Plan {
             election_ticks: 10,
             late: Late::Dropped,
             pre_vote: self.pre_vote,
+            head_start: self.head_start,
         }
     }
 

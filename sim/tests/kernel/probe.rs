@@ -247,6 +247,9 @@ impl Service<Probe> for Store {
     }
     fn on_timer(&mut self, cx: &mut Context<Probe>, timer: TimerId) {
         cx.note(Note::Fired(timer.0));
+        if cx.disk.is_syncing() {
+            cx.note(Note::Said("waits for its disk"));
+        }
     }
     /// It goes on pushing to watchers that are gone.
     fn on_close(&mut self, cx: &mut Context<Probe>, _: host::ConnId) {

@@ -174,6 +174,29 @@ fn what_a_step_pushes_waits_for_its_sync_too() {
 }
 
 #[test]
+fn a_timer_that_is_due_while_the_disk_is_waited_for_knows() {
+    // Its first timer is due at 10 s; what is put at 9 s takes 500 ms to sync, or 1,500. If the process dies, the next one
+    // does not wait; it is asked for an alarm that is due at 10 s too.
+    for (sync, dies, waits) in [(500, false, false), (1_500, false, true), (1_500, true, false)] {
+        let world = World::new(Persistence::Synced).client(move |host, _| async move {
+            until(&host, 9_000).await;
+            let _ = line(&host).await.call(Ask::Put(7), secs(5)).await;
+            if dies {
+                until(&host, 9_700).await;
+                let _ = line(&host).await.call(Ask::Alarm(Some(300)), secs(5)).await;
+            }
+            until(&host, 12_000).await;
+        });
+        let slow = What::SlowDisk(on(SERVER), host::Span::Fixed(ms(sync)));
+        let world = world.fault(at(0), slow, Lasts::ToTheEnd);
+        let (_, outcome) = world.fault_if(dies, at(9_500), What::Kill(on(SERVER)), lasts(1)).run();
+        let timer = if dies { ALARM.0 } else { 1 };
+        assert!(fired(&outcome, timer).is_some_and(|at| (10_000..10_100).contains(&at)), "{sync} {dies}");
+        assert_eq!(!times(&outcome, &Note::Said("waits for its disk")).is_empty(), waits, "{sync} {dies}");
+    }
+}
+
+#[test]
 fn a_slow_sync_that_death_cuts_short_is_over() {
     let world = World::new(Persistence::Synced).client(|host, log| async move {
         let first = line(&host).await;
