@@ -26,7 +26,7 @@ use super::{
     Body, Compare, Delete, EtcdHost, EventKind, Key, KeyValue, Keys, Op, Put, Range, Response, Revision, Rpc, Txn,
     Value, Watch,
 };
-use crate::lock::etcd::{AfterWait, EtcdLock};
+use crate::lock::etcd::{AfterWait, EtcdLock, OnFailedUnlock};
 use crate::recipe::{Acquired, Lease, Recipe, Release};
 
 /// A client's locks on an etcd cluster, in one session after the other.
@@ -202,7 +202,12 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
     async fn release(&self, host: &H, _: LockName, lease: &Lease<Ticket>) -> Release {
         match self.delete(host, lease.proof.key).await {
             Ok(_) => Release::Confirmed,
-            Err(_) => Release::Refused,
+            Err(_) => {
+                if self.0.switches.on_failed_unlock == OnFailedUnlock::SessionLeft {
+                    self.0.sessions.leave(&lease.proof.session);
+                }
+                Release::Refused
+            }
         }
     }
 }

@@ -78,6 +78,11 @@ impl Sessions {
         Ok(session)
     }
 
+    /// Nobody uses that session any more, nor keeps it alive.
+    pub(super) fn leave(&self, session: &Rc<Session>) {
+        self.current.borrow_mut().take_if(|current| Rc::ptr_eq(current, session));
+    }
+
     /// The library's loop: for as long as the process lives.
     pub(super) async fn keep_alive<H: EtcdHost>(&self, host: &H, client: &Client<H>) {
         let mut stream = None;

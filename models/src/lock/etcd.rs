@@ -12,6 +12,8 @@ use super::{LockFacts, Occasion};
 pub struct EtcdLock {
     /// What it does when its turn has come.
     pub after_wait: AfterWait,
+    /// What becomes of its session when it could not give the lock back.
+    pub on_failed_unlock: OnFailedUnlock,
 }
 
 choices! {
@@ -20,6 +22,15 @@ choices! {
             "https://github.com/etcd-io/etcd/issues/11456; clientv3/concurrency/mutex.go of etcd 3.4";
         KeyChecked = "key-checked", "It asks whether its own key is there still",
             "https://github.com/etcd-io/etcd/commit/b14c7cd44, in 3.5";
+    }
+}
+
+choices! {
+    OnFailedUnlock at "on-failed-unlock": "What becomes of the client's session when nobody confirmed that its key is deleted." {
+        SessionKept = "session-kept", "It is used again: the next try may find the old key, and is let in with the old revision",
+            "https://github.com/etcd-io/etcd/blob/v3.4.23/clientv3/concurrency/mutex.go, Unlock";
+        SessionLeft = "session-left", "It is left to end, and the next try has a new one, with a key of its own",
+            "our own: so that no two grants have one revision";
     }
 }
 
@@ -87,7 +98,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     operations: &OPERATIONS,
     pushes: &PUSHES,
     has_token: true,
-    switches: &[AfterWait::SWITCH],
+    switches: &[AfterWait::SWITCH, OnFailedUnlock::SWITCH],
     service_name: NAME,
     service: &SERVICE,
 };

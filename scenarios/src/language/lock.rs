@@ -137,7 +137,7 @@ fn sentinel(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Du
 }
 
 fn etcd(fields: &mut Fields<'_>, ttl: Option<Option<Duration>>) -> Option<EtcdLock> {
-    let after_wait = switch(fields);
+    let (after_wait, on_failed_unlock) = (switch(fields), switch(fields));
     match ttl? {
         None => fields.sink.error(fields.site, "a session of etcd has an end: `ttl` is \"none\""),
         Some(ttl) if ttl.subsec_nanos() != 0 => {
@@ -149,7 +149,7 @@ fn etcd(fields: &mut Fields<'_>, ttl: Option<Option<Duration>>) -> Option<EtcdLo
                 "etcd raises leases of less than 2 s to 2 s, so that `ttl` would not be what it says",
             );
         }
-        Some(_) => return Some(EtcdLock { after_wait: after_wait? }),
+        Some(_) => return Some(EtcdLock { after_wait: after_wait?, on_failed_unlock: on_failed_unlock? }),
     }
     None
 }

@@ -47,10 +47,11 @@ impl Owners {
                 (EventKind::Put(_), _) => {}
             }
         }
-        // Who asks anew, in the same session, finds its key there, and stands behind it from then on.
+        // Who asks anew, in the same session, finds its key there, and stands behind it from then on: but not one whose
+        // request was late, after it had asked anew.
         if let (Change::Txn(txn), Ok(_), Some(attempt)) = (change, outcome, attempt)
             && let Some(key) = found_own(txn, events)
-            && self.attempts.contains_key(&key)
+            && self.attempts.get(&key).is_some_and(|former| *former < attempt)
         {
             self.attempts.insert(key, attempt);
             touched.push(key);
