@@ -3,13 +3,14 @@
 //! It is a process of its own because a pause must stop all of it, its renewal too. It dies with the coordinator: by the
 //! kernel's word, and because it notices that nobody is at the other end of its line.
 
+mod alone;
 mod etcd;
 mod host;
 mod redis;
 mod resource;
 mod sentinel;
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
@@ -54,15 +55,23 @@ pub fn play(parent: u32) -> Result<(), String> {
         // Nobody is left to play for.
         std::process::exit(0);
     });
-    let host = LiveHost::new(line, &part, spec.entity, zero, attempts, come);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
-    LocalSet::new().block_on(&runtime, async {
+    let host = LiveHost::new(Box::new(line), &part.seat, spec.entity, (zero, attempts, come));
+    let played = run(async {
         tokio::task::spawn_local(host.clone().listen(heard));
         program(host.clone()).await;
     });
+    played.map_err(|error| error.to_string())?;
     host.say(&Report::Finished);
     Ok(())
+}
+
+/// Runs a program of a [`LiveHost`] to its end, on this thread.
+///
+/// # Errors
+/// If the machine has nothing left to wait with.
+pub fn run<T>(program: impl Future<Output = T>) -> io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    Ok(LocalSet::new().block_on(&runtime, program))
 }
 
 /// What that part's client does.
@@ -71,8 +80,8 @@ fn program(part: &Part) -> Result<(NodeSpec, Program<LiveHost>), String> {
     let scenario = load(&part.file, &part.text, &set).map_err(|errors| errors.to_string())?;
     let cell = scenario.cells.get(part.cell).ok_or("the scenario has no such cell")?;
     let contender = Contender::built_in(&cell.lock);
-    let mut casting = Casting { wanted: part.node, nodes: 0, found: None };
-    Player::new(cell, &contender).build_on(&mut casting, part.seed);
+    let mut casting = Casting { wanted: part.seat.node, nodes: 0, found: None };
+    Player::new(cell, &contender).build_on(&mut casting, part.seat.seed);
     casting.found.ok_or_else(|| "the cell has no such client".to_owned())
 }
 

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
 
 use host::{AttemptId, Cue, MonoTime, Name, NodeId, SimTime};
 use models::resource::{Op, OpReply};
@@ -60,8 +59,14 @@ pub(crate) struct Part {
     pub(crate) set: Vec<String>,
     /// Which of its cells.
     pub(crate) cell: usize,
+    pub(crate) seat: Seat,
+}
+
+/// Who a client's process is, and what it must know of its world.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Seat {
     pub(crate) seed: u64,
-    /// Which of its nodes.
+    /// Which node.
     pub(crate) node: NodeId,
     /// Which life of its process, from 0.
     pub(crate) life: u32,
@@ -117,7 +122,7 @@ pub(crate) struct Call {
 ///
 /// # Errors
 /// If the other end is gone.
-pub(crate) fn say<T: Serialize>(line: &mut UnixStream, what: &T) -> io::Result<()> {
+pub(crate) fn say<T: Serialize>(line: &mut (impl Write + ?Sized), what: &T) -> io::Result<()> {
     let mut text = serde_json::to_string(what)?;
     text.push('\n');
     line.write_all(text.as_bytes())

@@ -42,7 +42,7 @@ use self::lives::{Again, Node, Runs, Up, attend, open};
 use self::moments::{Due, Trigger};
 use self::world::{Cast, World};
 use crate::ledger::{Heard, Sent, owners};
-use crate::line::{Order, Part, Report};
+use crate::line::{Order, Part, Report, Seat};
 use crate::now;
 use crate::refusal::settings;
 use crate::servers::redis::RedisServer;
@@ -180,7 +180,7 @@ impl Coordinator {
         let Source { file, text, set } = source.clone();
         let (node, awaited) = (NodeId::default(), Vec::new());
         let mut coordinator = Self {
-            part: Part { file, text, set, cell: index, seed, node, life: 0, ports, awaited },
+            part: Part { file, text, set, cell: index, seat: Seat { seed, node, life: 0, ports, awaited } },
             seed,
             zero: now::monotonic(),
             clocks: now::first_segment(),
@@ -210,7 +210,7 @@ impl Coordinator {
         };
         coordinator.arm(&world.cues);
         let points: BTreeSet<_> = coordinator.triggers.iter().map(|trigger| trigger.point.to_owned()).collect();
-        coordinator.part.awaited = points.into_iter().collect();
+        coordinator.part.seat.awaited = points.into_iter().collect();
         Ok(coordinator)
     }
 

@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
-use std::os::unix::net::UnixStream;
+use std::io::Write;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -25,7 +25,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::line::{Order, Report, say};
+use crate::line::{Order, Report, Seat, say};
 use crate::now;
 
 /// A client's own process.
@@ -36,7 +36,9 @@ struct Process {
     node: NodeId,
     zero: MonoTime,
     ports: BTreeMap<NodeId, u16>,
-    line: RefCell<UnixStream>,
+    line: RefCell<Box<dyn Write>>,
+    /// By how many ns its wall clock is ahead of the machine's.
+    ahead: Cell<i64>,
     /// On whose behalf code is being polled.
     scope: Cell<Option<AttemptId>>,
     /// How many attempts this and the earlier lives have opened.
@@ -56,23 +58,22 @@ struct Process {
 
 impl LiveHost {
     pub(crate) fn new(
-        line: UnixStream,
-        part: &crate::line::Part,
+        line: Box<dyn Write>,
+        seat: &Seat,
         entity: Entity,
-        zero: MonoTime,
-        attempts: u32,
-        come: Vec<Cue>,
+        (zero, attempts, come): (MonoTime, u32, Vec<Cue>),
     ) -> Self {
-        let stream = |purpose| Stream::new(part.seed, purpose, entity, super::life(part.life));
+        let stream = |purpose| Stream::new(seat.seed, purpose, entity, super::life(seat.life));
         Self(Rc::new(Process {
-            node: part.node,
+            node: seat.node,
             zero,
-            ports: part.ports.clone(),
+            ports: seat.ports.clone(),
             line: RefCell::new(line),
+            ahead: Cell::new(0),
             scope: Cell::new(None),
             attempts: Cell::new(attempts),
             streams: RefCell::new([StreamPurpose::Recipe, StreamPurpose::Workload].map(stream)),
-            awaited: part.awaited.iter().cloned().collect(),
+            awaited: seat.awaited.iter().cloned().collect(),
             next: Cell::new(0),
             leaves: RefCell::default(),
             answers: RefCell::default(),
@@ -102,9 +103,19 @@ impl LiveHost {
         number
     }
 
+    /// How many commands it has sent, operations it has asked for, and times it has waited for leave.
+    pub(super) fn numbered(&self) -> u64 {
+        self.0.next.get()
+    }
+
+    /// Steps its wall clock by so many ns, and no other process's.
+    pub(super) fn step_wall_by(&self, nanos: i64) {
+        self.0.ahead.update(|ahead| ahead.saturating_add(nanos));
+    }
+
     /// Tells the coordinator. One that is gone needs nobody any more.
     pub(crate) fn say(&self, what: &Report) {
-        if say(&mut self.0.line.borrow_mut(), what).is_err() {
+        if say(&mut **self.0.line.borrow_mut(), what).is_err() {
             std::process::exit(0);
         }
     }
@@ -179,7 +190,7 @@ impl Host for LiveHost {
     }
 
     fn wall(&self) -> WallTime {
-        now::wall()
+        WallTime::from_nanos(now::wall().as_nanos().saturating_add(self.0.ahead.get()))
     }
 
     async fn sleep(&self, duration: Duration) {

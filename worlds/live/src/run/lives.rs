@@ -139,7 +139,7 @@ impl Client {
         // Its end of the line is its own: who holds another would never hear of its death.
         drop(command);
         say(&mut line, &Order::Prepare(Box::new(part.clone())))?;
-        let (reports, node, life) = (BufReader::new(line.try_clone()?), part.node, part.life);
+        let (reports, node, life) = (BufReader::new(line.try_clone()?), part.seat.node, part.seat.life);
         std::thread::spawn(move || {
             for report in reports.lines().map_while(Result::ok) {
                 let event = match serde_json::from_str(&report) {
@@ -166,13 +166,14 @@ impl Coordinator {
 
     /// Starts a client's process.
     pub(super) fn start_client(&mut self, node: NodeId) {
-        let part = Part { node, life: self.nodes[node.index()].life, ..self.part.clone() };
+        let mut part = self.part.clone();
+        (part.seat.node, part.seat.life) = (node, self.nodes[node.index()].life);
         match Client::start(&part, self.tell.clone()) {
             Ok(client) => self.nodes[node.index()].runs = Runs::Client(Some(client)),
             Err(error) => self.doubt(format!("a client could not be started: {error}")),
         }
         self.unfinished.insert(node);
-        self.listening.insert((node, part.life));
+        self.listening.insert((node, part.seat.life));
     }
 
     /// A client has read its part: it begins.

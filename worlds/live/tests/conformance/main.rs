@@ -9,6 +9,7 @@
 //! | `processes` | what needs signals: a server that stands still, one that is killed |
 //! | `replicas` | a primary and a replica |
 //! | `sentinels` | three Sentinels that watch them: what takes how long |
+//! | `redlock` | Redlock on five servers: what is contracted of it |
 //!
 //! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
 //! run without a single command. `UPDATE_GOLDEN=1` writes the transcripts down.
@@ -20,6 +21,7 @@ mod format;
 mod model;
 mod processes;
 mod random;
+mod redlock;
 mod replicas;
 mod sentinels;
 mod sequence;
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
     }
     for (name, play) in
-        random::TRIALS.into_iter().chain(processes::TRIALS).chain(replicas::TRIALS).chain(sentinels::TRIALS)
+        random::TRIALS.into_iter().chain(processes::TRIALS).chain(replicas::TRIALS).chain(sentinels::TRIALS).chain(redlock::TRIALS)
     {
         add(name, Box::new(play));
     }
