@@ -9,6 +9,7 @@ mod host;
 mod redis;
 mod resource;
 mod sentinel;
+mod wire;
 
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsFd;
@@ -35,7 +36,7 @@ use crate::servers::die_with;
 /// If there is no such line, or what comes over it is not to be understood: one of the two programs is another version.
 pub fn play(parent: u32) -> Result<(), String> {
     die_with(parent)?;
-    let line = std::io::stdin().as_fd().try_clone_to_owned().map_err(|error| error.to_string())?;
+    let line = io::stdin().as_fd().try_clone_to_owned().map_err(|error| error.to_string())?;
     let mut line = UnixStream::from(line);
     let mut orders = BufReader::new(line.try_clone().map_err(|error| error.to_string())?).lines();
     let mut next = move || -> Result<Order, String> {
@@ -45,7 +46,7 @@ pub fn play(parent: u32) -> Result<(), String> {
     let Order::Prepare(part) = next()? else { return Err("not told what to play".to_owned()) };
     let (spec, program) = program(&part)?;
     say(&mut line, &Report::Ready).map_err(|error| error.to_string())?;
-    let Order::Begin { zero, attempts, come } = next()? else { return Err("not told to begin".to_owned()) };
+    let Order::Begin { zero, ahead, attempts, come } = next()? else { return Err("not told to begin".to_owned()) };
 
     let (told, heard) = unbounded_channel();
     std::thread::spawn(move || {
@@ -56,6 +57,7 @@ pub fn play(parent: u32) -> Result<(), String> {
         std::process::exit(0);
     });
     let host = LiveHost::new(Box::new(line), &part.seat, spec.entity, (zero, attempts, come));
+    host.step_wall_by(ahead);
     let played = run(async {
         tokio::task::spawn_local(host.clone().listen(heard));
         program(host.clone()).await;

@@ -169,8 +169,8 @@ impl Show<'_> {
     fn write(&self, cell: &Cell, run: &scenarios::Run) -> io::Result<()> {
         let Some(folder) = &self.args.out else { return Ok(()) };
         let about = About {
-            schema: record::SCHEMA,
-            engine: ENGINE,
+            schema: record::SCHEMA.to_owned(),
+            engine: ENGINE.to_owned(),
             scenario: self.scenario.name.clone(),
             lock: cell.lock.facts().name.to_owned(),
             params: cell.params.clone(),

@@ -8,15 +8,16 @@
 //! | file | what |
 //! |---|---|
 //! | [`servers`] | starting real servers in folders of their own, stopping them, leaving nothing behind |
-//! | [`servers::redis`], [`servers::etcd`] | redis-server; etcd, one member or several |
-//! | [`mod@clock`] | a wall clock that stands still for a server, until it is set |
+//! | [`servers::redis`], [`servers::sentinel`] | redis-server; Sentinel |
+//! | [`servers::etcd`] | etcd, one member or several |
+//! | [`mod@clock`] | a server's own wall clock: one that stands still until it is set, or one that is ahead |
 //! | [`resp`] | a connection to Redis that keeps replies as they came |
 //! | [`gateway`] | what an etcd server is asked over HTTP |
 //! | [`run`] | one run: servers, processes, faults, the guarded resource |
 //! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio and the `redis` crate |
 //! | `line` | what the two say to each other |
 //! | `witness`, `ledger` | what a server tells of itself; who owned which key when |
-//! | [`record`] | a history as JSON Lines |
+//! | [`record`] | a history as JSON Lines, written and read |
 //! | [`refusals`] | the table of faults: how each is played, or why not |
 //! | `now` | what the machine's clocks read |
 //!
@@ -29,6 +30,8 @@
 //! | a wait ends up to two ms late, and later on a busy machine | to the ns |
 //! | a restarted process is up some 100 ms later | at once |
 //! | a restarted client draws anew | it draws on |
+//! | who is promoted is found out some ms later, as its clients are sent away | at once |
+//! | replicas are sent a snapshot without the five seconds' wait for others | as if in touch for long |
 //! | a key that has expired is found up to some 100 ms late | at once |
 //!
 //! The seed decides what is drawn: the owner values, the delays between tries, how long a fault lasts. It does not decide

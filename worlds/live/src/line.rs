@@ -22,6 +22,8 @@ pub(crate) enum Order {
     Begin {
         /// What the monotonic clock read as the run began.
         zero: MonoTime,
+        /// By how many ns its wall clock is ahead of the machine's.
+        ahead: i64,
         /// How many attempts its earlier lives have opened.
         attempts: u32,
         /// The cues that have come already.
@@ -34,6 +36,8 @@ pub(crate) enum Order {
     },
     /// A cue has come.
     Cue(Cue),
+    /// Its wall clock is stepped by so many ns.
+    Step(i64),
     /// Whoever waits and may be interrupted is.
     Interrupt {
         /// By which strike.

@@ -4,12 +4,13 @@
 
 use std::fmt;
 
-use host::{Duration, NodeId};
+use host::{Duration, NodeId, Span};
 use models::Nudge;
 use models::lock::{Persistence, ServerKind, Service, TtlClock};
 use scenarios::{Cell, Contender, Player};
 use sim::{Fault, Lasts, NodeSpec, Target, What, When};
 
+use crate::run::servers::kinds;
 use crate::run::world::{Cast, World};
 
 /// Why something cannot be played on real servers.
@@ -42,8 +43,15 @@ pub fn refusals(cell: &Cell, seed: u64) -> Vec<Refusal> {
     let roles = Roles {
         resources: is(|cast| matches!(cast, Cast::Resource(_))),
         clients: is(|cast| matches!(cast, Cast::Client)),
+        sentinels: (0..)
+            .map(NodeId::new)
+            .zip(kinds(cell))
+            .filter(|(_, kind)| *kind == ServerKind::Sentinel)
+            .map(|(node, _)| node)
+            .collect(),
+        leads: kinds(cell).contains(&ServerKind::Primary),
     };
-    why.extend(world.nodes.iter().flat_map(|(spec, _)| of_node(spec)));
+    why.extend(world.nodes.iter().flat_map(|(spec, cast)| of_node(spec, cast)));
     if world.latencies.iter().any(|latency| latency.shortest() > LONGEST_LATENCY) {
         why.push("a network that takes so long: all is on one machine".to_owned());
     }
@@ -60,14 +68,16 @@ fn of_service(cell: &Cell) -> Vec<String> {
     let kinds = cell.lock.facts().servers(&cell.service).map(|(_, kind)| kind);
     for kind in kinds {
         match kind {
-            ServerKind::Redis => {}
+            ServerKind::Redis | ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel => {}
             ServerKind::Etcd => why.push("a member of an etcd cluster: nobody starts one yet".to_owned()),
-            // A new kind of server is refused until it has its line here.
+            #[expect(unreachable_patterns, reason = "a new kind of server is refused until it has its line here")]
             _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
         }
     }
-    if cell.clients.iter().any(|client| !client.lock.pushes().is_empty()) {
-        why.push("a lock that listens to what its server publishes: nobody is subscribed yet".to_owned());
+    if let Service::Sentinel(servers) = &cell.service
+        && servers.lag != Span::Fixed(Duration::ZERO)
+    {
+        why.push("a lag of what is replicated: nobody holds back what a real primary sends".to_owned());
     }
     if cell.service.redis().ttl_clock == TtlClock::Monotonic {
         why.push("a server that counts leases on the monotonic clock: there is none".to_owned());
@@ -76,21 +86,30 @@ fn of_service(cell: &Cell) -> Vec<String> {
 }
 
 /// How a Redis server is started that is to be set so.
-pub(crate) fn settings(service: &Service) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn settings(service: &Service) -> Vec<(String, String)> {
     let keeps: &[(&str, &str)] = match service.redis().persistence {
         Persistence::None => &[("save", ""), ("appendonly", "no")],
         Persistence::Save => &[("save", "3600 1 300 100 60 10000"), ("appendonly", "no")],
         Persistence::AofEverysec => &[("save", ""), ("appendonly", "yes"), ("appendfsync", "everysec")],
         Persistence::AofAlways => &[("save", ""), ("appendonly", "yes"), ("appendfsync", "always")],
     };
+    let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     // What it does to keys it tells.
-    keeps.iter().copied().chain([("notify-keyspace-events", "EA")]).collect()
+    let mut settings: Vec<_> = keeps.iter().copied().chain([("notify-keyspace-events", "EA")]).map(own).collect();
+    if let Service::Sentinel(servers) = service {
+        settings.push(("min-replicas-to-write".to_owned(), servers.min_replicas.to_string()));
+        settings.push(("min-replicas-max-lag".to_owned(), servers.max_lag.as_secs().to_string()));
+        // Else who begins to follow waits five seconds for others that want the same snapshot.
+        settings.push(own(("repl-diskless-sync-delay", "0")));
+    }
+    settings
 }
 
-fn of_node(spec: &NodeSpec) -> Vec<String> {
+fn of_node(spec: &NodeSpec, cast: &Cast) -> Vec<String> {
     let rate =
-        (spec.rate != host::Ppm::ZERO).then_some("clocks that run fast or slow: all processes share the machine's");
-    let ahead = (spec.wall_offset != 0).then_some("clocks that are ahead: all processes share the machine's");
+        (spec.rate != host::Ppm::ZERO).then_some("clocks that run fast or slow: all processes count the machine's");
+    let is_resource = matches!(cast, Cast::Resource(_));
+    let ahead = (spec.wall_offset != 0 && is_resource).then_some("a clock of the guarded resource's own");
     rate.into_iter().chain(ahead).map(str::to_owned).collect()
 }
 
@@ -98,6 +117,9 @@ fn of_node(spec: &NodeSpec) -> Vec<String> {
 struct Roles {
     resources: Vec<NodeId>,
     clients: Vec<NodeId>,
+    sentinels: Vec<NodeId>,
+    /// Whether some server is a primary.
+    leads: bool,
 }
 
 impl Roles {
@@ -105,7 +127,7 @@ impl Roles {
         let name = fault.what.name();
         let lasts = match &fault.lasts {
             Lasts::Until(when) => of_moment(when),
-            Lasts::By(..) => Some("a restart by another clock than true time: all processes share the machine's"),
+            Lasts::By(..) => Some("a restart by another clock than true time: nobody waits by one"),
             Lasts::Instant | Lasts::For(_) | Lasts::ToTheEnd => None,
         };
         let why = self.of_what(&fault.what).err().map(|why| format!("{name}: {why}"));
@@ -119,7 +141,7 @@ impl Roles {
             What::Pause(targets) => self.is_a_process(targets),
             What::Throttle { target, .. } => self.is_a_process(&[*target]),
             // By SIGKILL.
-            What::Kill(targets) => self.is_a_process(targets),
+            What::Kill(targets) => self.may_end(targets),
             // By SIGTERM.
             What::Shutdown(targets) => {
                 let is_client = |target: &Target| match target {
@@ -129,12 +151,14 @@ impl Roles {
                 if targets.iter().any(is_client) {
                     return Err("a client that is asked to end is not played yet");
                 }
-                self.is_a_process(targets)
+                self.may_end(targets)
             }
             // By what the program is told.
             What::Cancel(_) => Ok(()),
+            // A server has a clock of its own, preloaded; a client reads the machine's, and adds to it.
+            What::StepClock(targets, _) => self.is_a_process(targets),
             What::MachineSleep(_) | What::VmStop(_) => Err("the machine cannot be put to sleep"),
-            What::StepClock(..) | What::ClockRate(..) => Err("all processes share the machine's clock"),
+            What::ClockRate(..) => Err("all processes count the machine's time"),
             What::PowerOff(_) => Err("a process can be killed, but what it wrote is with the kernel and safe"),
             What::Stall(..) => Err("a signal stops a process, and not a part of it"),
             What::Shortage(..) | What::SlowDisk(..) => Err("the machine has disk and memory"),
@@ -154,11 +178,19 @@ impl Roles {
                 Target::Node(node) if self.resources.contains(node) => {
                     return Err("the guarded resource is in the process that runs the play");
                 }
-                Target::Node(_) | Target::Reacher => {}
-                Target::Leader => return Err("no server here leads"),
+                Target::Leader if !self.leads => return Err("no server here leads"),
+                Target::Node(_) | Target::Reacher | Target::Leader => {}
             }
         }
         Ok(())
+    }
+
+    fn may_end(&self, targets: &[Target]) -> Result<(), &'static str> {
+        let watches = |target: &Target| matches!(target, Target::Node(node) if self.sentinels.contains(node));
+        if targets.iter().any(watches) {
+            return Err("a Sentinel that ends is not played yet");
+        }
+        self.is_a_process(targets)
     }
 }
 

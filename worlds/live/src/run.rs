@@ -7,6 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `world` | what the cell asks for |
+//! | `servers` | the lock servers, started and put in touch |
 //! | `lives` | processes: started, stopped, killed, started again |
 //! | `moments` | when faults strike and cues come |
 //! | `faults` | what a strike does |
@@ -23,6 +24,7 @@ mod desk;
 mod faults;
 mod lives;
 mod moments;
+pub(crate) mod servers;
 pub(crate) mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,22 +32,22 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use host::{Ending, MonoTime, NodeId, Segment, SimTime, WallTime};
+use host::{Ending, MonoTime, NodeId, Segment, SimTime};
 use models::Nudge;
+use models::lock::ServerKind;
 use scenarios::{Cell, Player, Run};
-use sim::{Fault, NodeOutcome, Outcome, Stream, Strike};
+use sim::{Fault, NodeOutcome, Outcome, Stream, Strike, What};
 use spec::{Entry, Note, Verdict};
 
 use self::desk::Desk;
 use self::faults::Grip;
-use self::lives::{Again, Node, Runs, Up, attend, open};
+use self::lives::{Again, Node, Runs, Up, attend};
 use self::moments::{Due, Trigger};
+use self::servers::Started;
 use self::world::{Cast, World};
 use crate::ledger::{Heard, Sent, owners};
 use crate::line::{Order, Part, Report, Seat};
 use crate::now;
-use crate::refusal::settings;
-use crate::servers::redis::RedisServer;
 use crate::witness::Told;
 
 /// A run that was played.
@@ -121,7 +123,12 @@ pub(crate) struct Coordinator {
     part: Part,
     seed: u64,
     zero: MonoTime,
+    /// The machine's, as the run began.
     clocks: Segment,
+    /// What each lock server is.
+    kinds: Vec<ServerKind>,
+    /// The server that is the primary, if one is.
+    leader: Option<NodeId>,
     nodes: Vec<Node>,
     desk: Desk,
     faults: Vec<Fault<Nudge>>,
@@ -157,25 +164,33 @@ impl Coordinator {
     fn new(world: World, source: &Source, index: usize, cell: &Cell, seed: u64) -> io::Result<Self> {
         let (tell, hear) = channel();
         let (mut nodes, mut ports, mut desk, mut listening) = (Vec::new(), BTreeMap::new(), None, BTreeSet::new());
+        let steps = |fault: &Fault<Nudge>| matches!(fault.what, What::StepClock(..));
+        let own_clocks = world.faults.iter().any(steps) || world.nodes.iter().any(|(spec, _)| spec.wall_offset != 0);
+        let mut servers = servers::start(cell, world.nodes.iter().map(|(spec, _)| spec), own_clocks)?.into_iter();
         for (spec, cast) in world.nodes {
             let node = id(nodes.len());
             let runs = match cast {
                 Cast::Client => Runs::Client(None),
                 Cast::Server => {
-                    let server = RedisServer::start_shut(&settings(&cell.service), lives::guard()?)?;
-                    let Up { server, witness, .. } = open(server, || ())?;
-                    let teller = tell.clone();
-                    std::thread::spawn(move || attend(node, 0, witness, &teller));
-                    listening.insert((node, 0));
+                    let server = servers.next().ok_or_else(|| io::Error::other("a server of no kind"))?;
                     ports.insert(node, server.port());
-                    Runs::Server(Some(server))
+                    match server {
+                        Started::Redis(up) => {
+                            let Up { server, witness, .. } = *up;
+                            let (teller, socket) = (tell.clone(), server.socket());
+                            std::thread::spawn(move || attend(node, 0, (witness, &socket), &teller));
+                            listening.insert((node, 0));
+                            Runs::Server(Some(server))
+                        }
+                        Started::Sentinel(sentinel) => Runs::Sentinel(sentinel),
+                    }
                 }
                 Cast::Resource(factory) => {
                     desk = Some(Desk::new(node, factory()));
                     Runs::Resource
                 }
             };
-            nodes.push(Node::new(spec.name, runs));
+            nodes.push(Node::new(spec.name, runs, spec.wall_offset));
         }
         let Source { file, text, set } = source.clone();
         let (node, awaited) = (NodeId::default(), Vec::new());
@@ -184,6 +199,8 @@ impl Coordinator {
             seed,
             zero: now::monotonic(),
             clocks: now::first_segment(),
+            kinds: servers::kinds(cell),
+            leader: servers::kinds(cell).iter().position(|kind| *kind == ServerKind::Primary).map(id),
             heard: vec![Vec::new(); nodes.len()],
             nodes,
             desk: desk.ok_or_else(|| io::Error::other("a world without a guarded resource"))?,
@@ -346,16 +363,14 @@ impl Coordinator {
             self.doubt(format!("the machine's clock was set by {} ms meanwhile", drift / 1_000_000));
         }
         let mut notes = std::mem::take(&mut self.notes);
-        for (server, heard) in self.heard.iter().enumerate() {
-            let account = owners(id(server), WallTime::from_nanos(self.clocks.wall), heard, &self.sent);
-            notes.extend(account.entries);
-            self.doubts.extend(account.doubts);
-        }
+        notes.extend(self.accounts());
         notes.retain(|entry| entry.at <= end);
         notes.sort_by_key(|entry| entry.at);
-        let clocks = self.clocks;
-        let outcome =
-            |node: Node| NodeOutcome { name: node.name, clocks: vec![clocks], activity: node.activity, steps: 0 };
+        let machine = self.clocks;
+        let outcome = |node: Node| {
+            let clocks = node.clocks(machine, end);
+            NodeOutcome { name: node.name, clocks, activity: node.activity, steps: 0 }
+        };
         let outcome = Outcome {
             notes,
             nodes: self.nodes.into_iter().map(outcome).collect(),
@@ -389,6 +404,26 @@ impl Coordinator {
                 None => return self.doubt("somebody did not tell all".to_owned()),
             }
         }
+    }
+
+    /// What the servers' own accounts come to, the primary's before those of its replicas.
+    fn accounts(&mut self) -> Vec<Entry> {
+        let (mut entries, mut stream) = (Vec::new(), None);
+        for (server, kind) in self.kinds.iter().enumerate() {
+            let (node, clocks) = (id(server), self.nodes[server].clocks(self.clocks, SimTime::NEVER));
+            let copies = match kind {
+                ServerKind::Sentinel => continue,
+                ServerKind::Replica => stream.as_ref(),
+                _ => None,
+            };
+            let account = owners(node, &clocks, (&self.heard[server], &self.sent), copies);
+            entries.extend(account.entries);
+            self.doubts.extend(account.doubts);
+            if *kind == ServerKind::Primary {
+                stream = Some(account.stream);
+            }
+        }
+        entries
     }
 
     fn now(&self) -> SimTime {

@@ -43,6 +43,10 @@ pub(crate) enum Told {
         /// Which.
         key: Name,
     },
+    /// It has sent its clients away, and is a primary now, with these keys.
+    Leads(Vec<Name>),
+    /// It has sent its clients away, and is a replica now.
+    Follows,
 }
 
 /// Who listens to a server.

@@ -96,6 +96,11 @@ impl LiveHost {
         self.0.ports.get(&server).copied()
     }
 
+    /// The server that listens there.
+    pub(super) fn node_at(&self, port: u16) -> Option<NodeId> {
+        self.0.ports.iter().find(|(_, listens)| **listens == port).map(|(node, _)| *node)
+    }
+
     /// The next number.
     pub(super) fn number(&self) -> u64 {
         let number = self.0.next.get();
@@ -109,7 +114,7 @@ impl LiveHost {
     }
 
     /// Steps its wall clock by so many ns, and no other process's.
-    pub(super) fn step_wall_by(&self, nanos: i64) {
+    pub(crate) fn step_wall_by(&self, nanos: i64) {
         self.0.ahead.update(|ahead| ahead.saturating_add(nanos));
     }
 
@@ -163,6 +168,7 @@ impl LiveHost {
                     let waited = u32::try_from(waited).unwrap_or(u32::MAX);
                     self.say(&Report::Interrupted { strike, waited });
                 }
+                Order::Step(nanos) => self.step_wall_by(nanos),
                 Order::Prepare(_) | Order::Begin { .. } => {
                     self.strand("told to begin a second time".to_owned()).await;
                 }

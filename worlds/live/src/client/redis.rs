@@ -1,22 +1,15 @@
 //! How a client reaches a Redis server: by the `redis` crate, as a real one does, on a connection whose port the server
 //! tells when it is asked what it has run.
-//!
-//! The crate's own time limits are off: the limit is the call's, and a call that has run into it costs the connection.
 
-use std::cell::RefCell;
 use std::fmt;
-use std::net::Ipv4Addr;
-use std::rc::Rc;
 
-use host::{CallError, Calls, ConnectError, Connection, Duration, Either, Host, Name, NodeId, Server, first};
+use host::{CallError, Calls, ConnectError, Connection, Duration, Host, Name, NodeId, Server};
 use models::redis::{Command, FairScript, Published, Reply, Script};
 use models::script::points;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, Value};
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
+use redis::Value;
 
 use super::LiveHost;
+use super::wire::Wire;
 use crate::line::{Call, Report};
 use crate::witness::as_told;
 
@@ -24,10 +17,7 @@ use crate::witness::as_told;
 pub struct RedisConnection {
     host: LiveHost,
     server: NodeId,
-    port: u16,
-    connection: MultiplexedConnection,
-    /// What reads and writes; it ends when the connection does.
-    driver: Rc<RefCell<JoinHandle<()>>>,
+    wire: Wire,
 }
 
 impl Calls<Command> for LiveHost {
@@ -36,57 +26,34 @@ impl Calls<Command> for LiveHost {
     async fn connect(&self, server: Server<Command>, timeout: Duration) -> Result<RedisConnection, ConnectError> {
         let server = server.node();
         let Some(listens) = self.port(server) else { self.strand(format!("nobody listens for {server:?}")).await };
-        let opens = async {
-            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, listens)).await.ok()?;
-            stream.set_nodelay(true).ok()?;
-            let port = stream.local_addr().ok()?.port();
-            let info = RedisConnectionInfo::default().set_skip_set_lib_name();
-            let config = AsyncConnectionConfig::new().set_response_timeout(None);
-            let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await.ok()?;
-            let driver = Rc::new(RefCell::new(tokio::task::spawn_local(driver)));
-            Some(RedisConnection { host: self.clone(), server, port, connection, driver })
-        };
-        match first(opens, self.sleep(timeout)).await {
-            Either::Left(opened) => opened.ok_or(ConnectError::Refused),
-            Either::Right(()) => Err(ConnectError::TimedOut),
-        }
-    }
-}
-
-impl RedisConnection {
-    fn close(&self) {
-        self.driver.borrow().abort();
+        let wire = Wire::open(self, listens, timeout).await?;
+        Ok(RedisConnection { host: self.clone(), server, wire })
     }
 }
 
 impl Connection<Command> for RedisConnection {
     fn is_open(&self) -> bool {
-        !self.driver.borrow().is_finished()
+        self.wire.is_open()
     }
 
     async fn call(&self, command: Command, timeout: Duration) -> Result<Reply, CallError> {
+        if let Command::Subscribe { channel } = command {
+            self.wire.subscribe(channel.as_bytes(), timeout).await?;
+            return Ok(Reply::Array(vec![Reply::Bulk("subscribe".into()), Reply::Bulk(channel), Reply::Int(1)]));
+        }
         let (host, call) = (&self.host, self.host.number());
         let args = command.to_args();
-        let mut packed = Cmd::new();
-        args.iter().for_each(|arg| _ = packed.arg(arg.as_bytes()));
+        let args: Vec<&[u8]> = args.iter().map(models::redis::Value::as_bytes).collect();
         host.say(&Report::Calls(Call {
             at: host.now(),
             call,
             server: self.server,
-            port: self.port,
+            port: self.wire.port,
             attempt: host.scope(),
             takes: takes(&command),
-            text: as_told(args.iter().map(models::redis::Value::as_bytes)),
+            text: as_told(args.iter().copied()),
         }));
-        let mut connection = self.connection.clone();
-        let answer = match first(connection.send_packed_command(&packed), host.sleep(timeout)).await {
-            Either::Left(Ok(answer)) => answer,
-            Either::Left(Err(_)) => return Err(CallError::Closed),
-            Either::Right(()) => {
-                self.close();
-                return Err(CallError::TimedOut);
-            }
-        };
+        let answer = self.wire.ask(&args, timeout).await?;
         let at = host.now();
         let reply = match read(answer, &command) {
             Ok(reply) => reply,
@@ -100,21 +67,15 @@ impl Connection<Command> for RedisConnection {
         Ok(reply)
     }
 
-    /// Nothing comes: locks that listen are refused.
     async fn pushed(&self) -> Option<Published> {
-        std::future::pending().await
-    }
-}
-
-impl Drop for RedisConnection {
-    fn drop(&mut self) {
-        self.close();
+        let (channel, message) = self.wire.hear().await?;
+        Some(Published { channel: channel.as_slice().into(), message: message.as_slice().into() })
     }
 }
 
 impl fmt::Debug for RedisConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RedisConnection({:?}, port {})", self.server, self.port)
+        write!(f, "RedisConnection({:?}, port {})", self.server, self.wire.port)
     }
 }
 

@@ -22,7 +22,7 @@ impl Coordinator {
     /// A fault strikes.
     pub(super) fn strike(&mut self, fault: usize, reacher: Option<NodeId>) {
         let (what, lasts) = (self.faults[fault].what.clone(), self.faults[fault].lasts.clone());
-        let nodes = what.nodes(Cast { reacher, leader: None });
+        let nodes = what.nodes(Cast { reacher, leader: self.leader });
         let (strike, from) = (self.strikes.len(), self.now());
         let lives = nodes.iter().map(|node| self.nodes[node.index()].living()).collect();
         self.grips.push(Grip { lives, counted: false, stands: false });
@@ -52,8 +52,13 @@ impl Coordinator {
             What::Throttle { run, .. } if is_alive => {
                 self.queue(self.now() + *run, Due::Throttle { strike, stop: true });
             }
-            What::Kill(_) => self.bring_down(node, true),
-            What::Shutdown(_) => self.bring_down(node, false),
+            What::Kill(_) | What::Shutdown(_) => {
+                // Its peers hold connections to it, which break.
+                let has_peers = self.kinds.get(node.index()).is_some_and(|kind| kind.talks());
+                self.strikes[strike].met += u32::from(is_alive && has_peers);
+                self.bring_down(node, matches!(what, What::Kill(_)));
+            }
+            What::StepClock(_, by) => self.step_clock(node, *by),
             What::Cancel(_) if is_alive => self.order(node, &Order::Interrupt { strike }),
             _ => {}
         }

@@ -4,10 +4,11 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Sender;
 
-use host::{Activity, Cue, Name, NodeId, SimTime};
+use host::{Activity, Cue, Name, NodeId, Segment, SimTime};
 use rustix::process::Signal;
 
 use super::{Coordinator, Event};
@@ -16,6 +17,7 @@ use crate::line::{Order, Part, say};
 use crate::now;
 use crate::resp::Connection;
 use crate::servers::redis::RedisServer;
+use crate::servers::sentinel::Sentinel;
 use crate::servers::{Guard, Process};
 use crate::witness::{Told, Witness};
 
@@ -32,6 +34,9 @@ pub(crate) struct Node {
     pub(super) activity: Vec<(SimTime, Activity)>,
     /// How many attempts it has opened, as far as is known.
     pub(super) attempts: u32,
+    /// By how many ns its wall clock was ahead at first, and by how many it was stepped when.
+    offset: i64,
+    steps: Vec<(SimTime, i64)>,
 }
 
 /// What runs on a node.
@@ -40,6 +45,8 @@ pub(crate) enum Runs {
     Client(Option<Client>),
     /// A lock server; `None`: it is being started.
     Server(Option<RedisServer>),
+    /// A Sentinel.
+    Sentinel(Sentinel),
     /// The guarded resource, in this process.
     Resource,
 }
@@ -50,6 +57,7 @@ impl Runs {
         match self {
             Self::Client(Some(client)) => client.process.stop(),
             Self::Server(Some(server)) => server.pause(),
+            Self::Sentinel(sentinel) => sentinel.pause(),
             _ => Ok(()),
         }
     }
@@ -59,7 +67,19 @@ impl Runs {
         match self {
             Self::Client(Some(client)) => client.process.signal(Signal::CONT),
             Self::Server(Some(server)) => server.resume(),
+            Self::Sentinel(sentinel) => sentinel.resume(),
             _ => Ok(()),
+        }
+    }
+
+    /// Lets its wall clock be so many ns ahead, `by` more than before.
+    fn set_ahead(&mut self, ahead: i64, by: i64) -> io::Result<()> {
+        match self {
+            // One that is not there yet is told as it begins.
+            Self::Client(None) | Self::Server(None) | Self::Resource => Ok(()),
+            Self::Client(Some(client)) => say(&mut client.line, &Order::Step(by)),
+            Self::Server(Some(server)) => server.set_ahead(ahead),
+            Self::Sentinel(sentinel) => sentinel.set_ahead(ahead),
         }
     }
 }
@@ -71,8 +91,36 @@ pub(crate) struct Client {
 }
 
 impl Node {
-    pub(super) const fn new(name: Name, runs: Runs) -> Self {
-        Self { name, runs, is_alive: true, paused: 0, down: 0, life: 0, activity: Vec::new(), attempts: 0 }
+    pub(super) const fn new(name: Name, runs: Runs, offset: i64) -> Self {
+        Self {
+            name,
+            runs,
+            is_alive: true,
+            paused: 0,
+            down: 0,
+            life: 0,
+            activity: Vec::new(),
+            attempts: 0,
+            offset,
+            steps: Vec::new(),
+        }
+    }
+
+    /// By how many ns its wall clock is ahead.
+    fn ahead(&self) -> i64 {
+        self.steps.iter().fold(self.offset, |ahead, (_, by)| ahead.saturating_add(*by))
+    }
+
+    /// What its clocks read until then, if the machine's read that at first.
+    pub(super) fn clocks(&self, machine: Segment, end: SimTime) -> Vec<Segment> {
+        let mut last = Segment { wall: machine.wall.saturating_add(self.offset), ..machine };
+        let mut clocks = vec![last];
+        for (at, by) in self.steps.iter().filter(|(at, _)| *at <= end) {
+            last = last.carried_to(*at);
+            last.wall = last.wall.saturating_add(*by);
+            clocks.push(last);
+        }
+        clocks
     }
 
     /// Which life it lives, if it does.
@@ -106,26 +154,56 @@ pub(crate) type Again = io::Result<(Box<RedisServer>, Vec<Name>)>;
 /// Gets a server ready that runs, and lets it listen: `before` is called when nobody has reached it yet.
 pub(super) fn open(mut server: RedisServer, before: impl FnOnce()) -> io::Result<Up> {
     let witness = Witness::listen(&server.socket())?;
-    let keys = Connection::open_socket(&server.socket())?.ask_for_list(&["KEYS", "*"])?;
+    let keys = keys_of(&server.socket())?;
     before();
     server.open()?;
-    let keys = keys.iter().map(|key| String::from_utf8_lossy(key).as_ref().into()).collect();
     Ok(Up { server, witness, keys })
 }
 
-/// Passes on what a server tells, to its end.
-pub(super) fn attend(node: NodeId, life: u32, mut witness: Witness, tell: &Sender<Event>) {
+/// Passes on what a server tells, to its end. Who is made a primary, or a replica, ends its clients' connections, this
+/// one too: it is opened again, and says what the server is now.
+pub(super) fn attend(node: NodeId, life: u32, (mut witness, socket): (Witness, &Path), tell: &Sender<Event>) {
+    let process = process_of(socket);
     let why = loop {
-        let told = match witness.next() {
-            Ok(told) => told,
-            Err(error) => break error,
+        let error = match witness.next() {
+            Ok(told) => match tell.send(Event::Told(node, told)) {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+            Err(error) => error,
         };
-        if tell.send(Event::Told(node, told)).is_err() {
-            return;
+        let same = error.kind() != io::ErrorKind::InvalidData && process.is_some() && process_of(socket) == process;
+        let again = same.then(|| Witness::listen(socket).and_then(|witness| Ok((witness, role(socket)?))));
+        match again {
+            Some(Ok((again, told))) => {
+                witness = again;
+                let _ = tell.send(Event::Told(node, told));
+            }
+            Some(Err(_)) | None => break error,
         }
     };
     let is_garbled = why.kind() == io::ErrorKind::InvalidData;
     let _ = tell.send(Event::Hushed(node, life, is_garbled.then(|| why.to_string())));
+}
+
+/// By what a server's process differs from all others.
+fn process_of(socket: &Path) -> Option<String> {
+    let info = Connection::open_socket(socket).and_then(|mut line| line.ask(&["INFO", "server"])).ok()?;
+    let info = String::from_utf8_lossy(&info).into_owned();
+    info.lines().find(|line| line.starts_with("run_id:")).map(str::to_owned)
+}
+
+/// Whether it is a primary or a replica.
+fn role(socket: &Path) -> io::Result<Told> {
+    let role = Connection::open_socket(socket)?.ask(&["ROLE"])?;
+    let leads = String::from_utf8_lossy(&role).contains("master");
+    Ok(if leads { Told::Leads(keys_of(socket)?) } else { Told::Follows })
+}
+
+/// The keys that it has.
+fn keys_of(socket: &Path) -> io::Result<Vec<Name>> {
+    let keys = Connection::open_socket(socket)?.ask_for_list(&["KEYS", "*"])?;
+    Ok(keys.iter().map(|key| String::from_utf8_lossy(key).as_ref().into()).collect())
 }
 
 impl Client {
@@ -179,8 +257,8 @@ impl Coordinator {
     /// A client has read its part: it begins.
     pub(super) fn let_begin(&mut self, node: NodeId) {
         let come = (0..).zip(&self.cues).filter(|(_, come)| come.is_some()).map(|(cue, _)| Cue(cue)).collect();
-        let (zero, attempts) = (self.zero, self.nodes[node.index()].attempts);
-        self.order(node, &Order::Begin { zero, attempts, come });
+        let (zero, ahead, attempts) = (self.zero, self.nodes[node.index()].ahead(), self.nodes[node.index()].attempts);
+        self.order(node, &Order::Begin { zero, ahead, attempts, come });
     }
 
     /// One more fault makes the process stand still, or one less.
@@ -218,7 +296,8 @@ impl Coordinator {
             }
             Runs::Server(Some(server)) if kill => server.kill().map(drop),
             Runs::Server(Some(server)) => server.shut_down().map(drop),
-            Runs::Server(None) | Runs::Resource => Ok(()),
+            // To kill a Sentinel is refused.
+            Runs::Server(None) | Runs::Sentinel(_) | Runs::Resource => Ok(()),
         };
         (state.is_alive, state.paused) = (false, 0);
         state.record(now::since(self.zero));
@@ -244,7 +323,7 @@ impl Coordinator {
             }
             Runs::Server(server) => {
                 let Some(mut server) = server.take() else { return };
-                let (tell, zero) = (self.tell.clone(), self.zero);
+                let (tell, zero, socket) = (self.tell.clone(), self.zero, server.socket());
                 // The run's end waits for it, as it does for what is due.
                 self.pending += 1;
                 std::thread::spawn(move || {
@@ -253,13 +332,24 @@ impl Coordinator {
                         Ok(Up { server, witness, keys }) => {
                             let _ = tell.send(Event::Again(node, life, at, Ok((Box::new(server), keys))));
                             // The kernel takes the server for this thread's child: it lives no longer.
-                            attend(node, life, witness, &tell);
+                            attend(node, life, (witness, &socket), &tell);
                         }
                         Err(error) => _ = tell.send(Event::Again(node, life, at, Err(error))),
                     }
                 });
             }
-            Runs::Resource => {}
+            Runs::Sentinel(_) | Runs::Resource => {}
+        }
+    }
+
+    /// Its wall clock is stepped by so many ns.
+    pub(super) fn step_clock(&mut self, node: NodeId, by: i64) {
+        let at = self.now();
+        let state = &mut self.nodes[node.index()];
+        state.steps.push((at, by));
+        let ahead = state.ahead();
+        if let Err(error) = state.runs.set_ahead(ahead, by) {
+            self.doubt(format!("a clock could not be set: {error}"));
         }
     }
 
@@ -289,6 +379,9 @@ impl Coordinator {
         {
             self.fences.remove(&node);
             return;
+        }
+        if matches!(told, Told::Leads(_)) {
+            self.leader = Some(node);
         }
         let at = self.now();
         self.heard[node.index()].push(Heard::Told(at, told));

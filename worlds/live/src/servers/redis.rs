@@ -9,11 +9,13 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::{Guard, Process};
-use crate::clock::StoppedClock;
+use crate::clock::{AheadClock, StoppedClock};
 use crate::resp::Connection;
 
 /// The program.
 const PROGRAM: &str = "redis-server";
+/// Its configuration file.
+const CONFIG: &str = "redis.conf";
 /// How often another port is tried, if somebody else took it in between.
 const MOST_PORTS: usize = 10;
 
@@ -28,6 +30,7 @@ pub struct RedisServer {
     port: u16,
     settings: Vec<(String, String)>,
     clock: Option<StoppedClock>,
+    ahead: Option<AheadClock>,
     guard: Option<Guard>,
     /// It does not listen on its port until it is told to.
     is_shut: bool,
@@ -68,7 +71,8 @@ impl RedisServer {
         let folder = tempfile::Builder::new().prefix("fencepost-redis-").tempdir()?;
         let clock = stopped_at.map(|millis| StoppedClock::new(folder.path(), millis)).transpose()?;
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let mut server = Self { process: None, port: 0, settings, clock, guard: None, is_shut: false, folder };
+        let (process, port, ahead, guard, is_shut) = (None, 0, None, None, false);
+        let mut server = Self { process, port, settings, clock, ahead, guard, is_shut, folder };
         let mut refused = None;
         for _ in 0..MOST_PORTS {
             server.port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
@@ -82,15 +86,17 @@ impl RedisServer {
     }
 
     /// The same under guard, and so that nobody reaches it but by its [socket](Self::socket) until it is
-    /// [opened](Self::open).
+    /// [opened](Self::open). With a number, its wall clock is a clock of its own, so many ns ahead of the machine's. It has a
+    /// configuration file, which it may rewrite.
     ///
     /// # Errors
     /// If it is not installed, or does not start.
-    pub fn start_shut(settings: &[(&str, &str)], guard: Guard) -> io::Result<Self> {
+    pub fn start_shut(settings: &[(String, String)], guard: Guard, ahead: Option<i64>) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("fencepost-redis-").tempdir()?;
-        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let (port, clock, guard) = (0, None, Some(guard));
-        let mut server = Self { process: None, port, settings, clock, guard, is_shut: true, folder };
+        std::fs::write(folder.path().join(CONFIG), "")?;
+        let ahead = ahead.map(|nanos| AheadClock::new(folder.path(), nanos)).transpose()?;
+        let (process, port, settings, clock, guard) = (None, 0, settings.to_vec(), None, Some(guard));
+        let mut server = Self { process, port, settings, clock, ahead, guard, is_shut: true, folder };
         server.start_again()?;
         Ok(server)
     }
@@ -129,6 +135,10 @@ impl RedisServer {
     pub fn start_again(&mut self) -> io::Result<()> {
         let mut command = self.guard.as_ref().map_or_else(|| Command::new(PROGRAM), |guard| guard.command(PROGRAM));
         let port = if self.is_shut { 0 } else { self.port };
+        if self.is_shut {
+            // What is said beside the file goes before what is said in it.
+            command.arg(self.folder.path().join(CONFIG));
+        }
         command.args(["--bind", "127.0.0.1", "--loglevel", "notice", "--port", &port.to_string(), "--dir"]);
         command.arg(self.folder.path());
         if self.is_shut {
@@ -137,8 +147,10 @@ impl RedisServer {
         for (name, value) in &self.settings {
             command.arg(format!("--{name}")).arg(value);
         }
-        if let Some(clock) = &self.clock {
-            command.envs(clock.variables().iter().map(|(name, value)| (name, value)));
+        let variables = self.clock.as_ref().map(StoppedClock::variables);
+        for (name, value) in variables.or_else(|| self.ahead.as_ref().map(AheadClock::variables)).into_iter().flatten()
+        {
+            command.env(name, value);
         }
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let log = child.stdout.take();
@@ -176,6 +188,14 @@ impl RedisServer {
     #[must_use]
     pub const fn clock(&self) -> Option<&StoppedClock> {
         self.clock.as_ref()
+    }
+
+    /// From now on its wall clock is so many ns ahead.
+    ///
+    /// # Errors
+    /// If it was not started with a clock of its own.
+    pub(crate) fn set_ahead(&self, nanos: i64) -> io::Result<()> {
+        self.ahead.as_ref().ok_or_else(|| io::Error::other("it reads the machine's clock"))?.set_ahead(nanos)
     }
 
     /// Kills it: it has no say in it.

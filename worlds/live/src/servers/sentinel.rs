@@ -10,11 +10,14 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::Process;
+use super::{Guard, Process};
+use crate::clock::AheadClock;
 use crate::resp::Connection;
 
 /// The program.
 const PROGRAM: &str = "redis-server";
+/// Its configuration file.
+const CONFIG: &str = "sentinel.conf";
 
 /// One Sentinel, with a folder of its own. Dropped, it is killed and its folder removed.
 #[derive(Debug)]
@@ -22,6 +25,7 @@ pub struct Sentinel {
     // Before the folder in which it works.
     process: Process,
     port: u16,
+    ahead: Option<AheadClock>,
     _folder: TempDir,
 }
 
@@ -32,6 +36,21 @@ impl Sentinel {
     /// # Errors
     /// If it is not installed, or does not start.
     pub fn start(primary: u16, quorum: u16, settings: &[(&str, &str)]) -> io::Result<Self> {
+        let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        Self::start_with((primary, quorum), &settings, None, None)
+    }
+
+    /// The same, under guard if there is one. With a number, its wall clock is a clock of its own, so many ns ahead of the
+    /// machine's.
+    ///
+    /// # Errors
+    /// If it is not installed, or does not start.
+    pub(crate) fn start_with(
+        (primary, quorum): (u16, u16),
+        settings: &[(&str, String)],
+        guard: Option<Guard>,
+        ahead: Option<i64>,
+    ) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("fencepost-sentinel-").tempdir()?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut config =
@@ -39,13 +58,16 @@ impl Sentinel {
         for (name, value) in settings {
             let _ = writeln!(config, "sentinel {name} mymaster {value}");
         }
-        let file = folder.path().join("sentinel.conf");
-        std::fs::write(&file, config)?;
-        let mut command = Command::new(PROGRAM);
-        command.arg(&file).arg("--sentinel").current_dir(folder.path());
+        std::fs::write(folder.path().join(CONFIG), config)?;
+        let ahead = ahead.map(|nanos| AheadClock::new(folder.path(), nanos)).transpose()?;
+        let mut command = guard.as_ref().map_or_else(|| Command::new(PROGRAM), |guard| guard.command(PROGRAM));
+        command.arg(folder.path().join(CONFIG)).arg("--sentinel").current_dir(folder.path());
+        for (name, value) in ahead.as_ref().map(AheadClock::variables).into_iter().flatten() {
+            command.env(name, value);
+        }
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let process = Process::new(child, Some(folder.path()));
-        let sentinel = Self { process, port, _folder: folder };
+        let sentinel = Self { process, port, ahead, _folder: folder };
         // It says nothing when it is ready.
         for _ in 0..MOST_TRIES {
             if sentinel.connect().and_then(|mut line| line.ask(&["PING"])).is_ok() {
@@ -56,6 +78,12 @@ impl Sentinel {
         Err(io::Error::other("a Sentinel does not start"))
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Connects to it.
     ///
     /// # Errors
@@ -64,12 +92,17 @@ impl Sentinel {
         Connection::open(self.port)
     }
 
+    /// From now on its wall clock is so many ns ahead.
+    pub(crate) fn set_ahead(&self, nanos: i64) -> io::Result<()> {
+        self.ahead.as_ref().ok_or_else(|| io::Error::other("it reads the machine's clock"))?.set_ahead(nanos)
+    }
+
     /// Stops it where it stands, until it is [resumed](Self::resume).
     ///
     /// # Errors
     /// If it does not run.
     pub fn pause(&self) -> io::Result<()> {
-        self.process.signal(Signal::STOP)
+        self.process.stop()
     }
 
     /// Lets it run on.

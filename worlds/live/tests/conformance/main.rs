@@ -43,8 +43,12 @@ fn main() -> ExitCode {
     for name in transcripts::names() {
         add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
     }
-    for (name, play) in
-        random::TRIALS.into_iter().chain(processes::TRIALS).chain(replicas::TRIALS).chain(sentinels::TRIALS).chain(redlock::TRIALS)
+    for (name, play) in random::TRIALS
+        .into_iter()
+        .chain(processes::TRIALS)
+        .chain(replicas::TRIALS)
+        .chain(sentinels::TRIALS)
+        .chain(redlock::TRIALS)
     {
         add(name, Box::new(play));
     }

@@ -16,10 +16,13 @@ use program::{CELLS, Program, SHORT};
 fn main() -> ExitCode {
     let is_installed = RedisServer::version().is_ok();
     let trial = |(name, play): Named| Trial::test(name, play).with_kind("live").with_ignored_flag(!is_installed);
-    let own: [Named; 3] = [
+    let own: [Named; 6] = [
         ("a pause of the holder breaks what the file says, and no more", a_pause_of_the_holder),
         ("what real servers cannot be made to do is refused in words", what_cannot_be_done),
         ("a mistake is an error at its place", a_mistake),
+        ("who stands still behind its quorum looks at the clock, or does not", behind_its_quorum),
+        ("who waits is told of the release", || is_as_expected(&["lost-wakeup", "--cell", "message=heard"], 2)),
+        ("a primary is replaced, and clients find the new one", || is_as_expected(&["address-resolved-once"], 2)),
     ];
     let trials = own.into_iter().chain(left_behind::TRIALS).map(trial).collect();
     let conclusion = run(&Arguments::from_args(), trials);
@@ -53,6 +56,19 @@ fn a_pause_of_the_holder() -> Result<(), Failed> {
     }
     if seen != CELLS || code != Some(0) {
         return Err(format!("{seen} cells, exit {code:?}").into());
+    }
+    Ok(())
+}
+
+fn behind_its_quorum() -> Result<(), Failed> {
+    is_as_expected(&[concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/paused-behind-its-quorum.toml")], 2)
+}
+
+/// So many cells are played, and come out as the file says.
+fn is_as_expected(args: &[&str], cells: usize) -> Result<(), Failed> {
+    let (code, out, complaint) = Program::start(args)?.finish()?;
+    if code != Some(0) || !out.contains(&format!("{cells} of {cells} cells as expected")) {
+        return Err(format!("exit {code:?}: {out}{complaint}").into());
     }
     Ok(())
 }

@@ -1,0 +1,115 @@
+//! The lock servers of a run: started in the order in which they need each other, and put in touch.
+
+use std::io;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use models::lock::{SentinelServers, ServerKind, Service};
+use scenarios::Cell;
+use sim::NodeSpec;
+
+use super::PATIENCE;
+use super::lives::{Up, guard, open};
+use crate::refusal::settings;
+use crate::resp::Connection;
+use crate::servers::redis::RedisServer;
+use crate::servers::sentinel::Sentinel;
+
+/// A lock server that was started.
+pub(super) enum Started {
+    Redis(Box<Up>),
+    Sentinel(Sentinel),
+}
+
+impl Started {
+    /// Where it listens.
+    pub(super) const fn port(&self) -> u16 {
+        match self {
+            Self::Redis(up) => up.server.port(),
+            Self::Sentinel(sentinel) => sentinel.port(),
+        }
+    }
+}
+
+/// What each of a cell's lock servers is.
+pub(crate) fn kinds(cell: &Cell) -> Vec<ServerKind> {
+    cell.lock.facts().servers(&cell.service).map(|(_, kind)| kind).collect()
+}
+
+/// Starts the lock servers of a cell, which are the first of these nodes. `own_clocks`: each has a wall clock of its own,
+/// that can be stepped.
+pub(super) fn start<'n>(
+    cell: &Cell,
+    nodes: impl Iterator<Item = &'n NodeSpec>,
+    own_clocks: bool,
+) -> io::Result<Vec<Started>> {
+    let settings = settings(&cell.service);
+    let mut started: Vec<Started> = Vec::new();
+    for (kind, spec) in kinds(cell).into_iter().zip(nodes) {
+        let ahead = own_clocks.then_some(spec.wall_offset);
+        started.push(match (kind, &cell.service) {
+            (ServerKind::Sentinel, Service::Sentinel(servers)) => {
+                // The first of the servers is the primary.
+                let primary = started.first().map_or(0, Started::port);
+                Started::Sentinel(sentinel(primary, servers, ahead)?)
+            }
+            _ => {
+                let up = open(RedisServer::start_shut(&settings, guard()?, ahead)?, || ())?;
+                if let (ServerKind::Replica, Some(primary)) = (kind, started.first()) {
+                    follow(&up.server, primary.port())?;
+                }
+                Started::Redis(Box::new(up))
+            }
+        });
+    }
+    if let Service::Sentinel(servers) = &cell.service {
+        are_in_touch(&started, servers)?;
+    }
+    Ok(started)
+}
+
+fn sentinel(primary: u16, servers: &SentinelServers, ahead: Option<i64>) -> io::Result<Sentinel> {
+    let settings = [
+        ("down-after-milliseconds", servers.down_after.as_millis().to_string()),
+        ("failover-timeout", servers.failover_timeout.as_millis().to_string()),
+    ];
+    Sentinel::start_with((primary, servers.quorum), &settings, Some(guard()?), ahead)
+}
+
+/// Makes it a replica, which it is after a restart too, and waits until it is one.
+fn follow(replica: &RedisServer, primary: u16) -> io::Result<()> {
+    let mut line = Connection::open_socket(&replica.socket())?;
+    line.ask(&["REPLICAOF", "127.0.0.1", &primary.to_string()])?;
+    line.ask(&["CONFIG", "REWRITE"])?;
+    until("a replica is in touch", || says(&mut line, "replication", "master_link_status:up"))
+}
+
+/// Waits until every Sentinel knows of all others and of all replicas.
+fn are_in_touch(started: &[Started], servers: &SentinelServers) -> io::Result<()> {
+    let all = format!("slaves={},sentinels={}", servers.replicas, servers.sentinels);
+    for server in started {
+        if let Started::Sentinel(sentinel) = server {
+            let mut line = sentinel.connect()?;
+            until("the Sentinels have found each other", || says(&mut line, "sentinel", &all))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether that section of its `INFO` has this.
+fn says<S: io::Read + io::Write>(line: &mut Connection<S>, section: &str, what: &str) -> io::Result<bool> {
+    Ok(String::from_utf8_lossy(&line.ask(&["INFO", section])?).contains(what))
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+    let began = Instant::now();
+    while !holds()? {
+        if began.elapsed() > PATIENCE {
+            return Err(io::Error::other(format!("{what}: not within {} s", PATIENCE.as_secs())));
+        }
+        sleep(BETWEEN_LOOKS);
+    }
+    Ok(())
+}
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
