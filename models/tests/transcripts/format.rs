@@ -40,8 +40,22 @@ pub(crate) enum Row {
     Close(String),
     /// The server's process ends, and starts again.
     Restart(End),
+    /// From now on, the server's machine is short of that.
+    Short(Of),
     /// A question and its answer.
     Ask(Ask),
+}
+
+/// What a machine may be short of.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Of {
+    /// It has all that it needs.
+    Nothing,
+    /// Its disk cannot be written, as the server has found out.
+    Disk,
+    /// The memory that the server may use is used up.
+    Memory,
 }
 
 /// How a process ends.

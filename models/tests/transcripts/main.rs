@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use format::{Ask, End, Row, START, Transcript, without_script};
-use host::{ConnId, Service};
+use format::{Ask, End, Of, Row, START, Transcript, without_script};
+use host::{ConnId, Service, Shortage, Shortages};
 use model::Model;
 use models::lock::Persistence;
 use models::lock::switch::Choice;
@@ -81,6 +81,14 @@ impl Replay {
                 self.model.step(self.now, |redis, cx| redis.on_start(cx));
                 self.connections.clear();
             }
+            Row::Short(of) => {
+                self.model.shortages = Shortages::default();
+                match of {
+                    Of::Nothing => {}
+                    Of::Disk => self.model.shortages.begin(Shortage::Disk),
+                    Of::Memory => self.model.shortages.begin(Shortage::Memory),
+                }
+            }
             Row::Ask(Ask { unmodelled: Some(_), .. }) => {}
             Row::Ask(ask) => {
                 let (told, reply) = (self.ask(ask)?, without_script(&ask.reply));
@@ -128,7 +136,7 @@ fn every_question_has_an_answer_and_every_exemption_a_reason() {
                     assert!(!ask.reply.is_empty(), "{}: {ask:?}: run `just transcripts`", path.display());
                     assert!(ask.unmodelled.as_ref().is_none_or(|why| !why.is_empty()), "{}: {ask:?}", path.display());
                 }
-                Row::Wait(_) | Row::Close(_) | Row::Restart(_) => {}
+                Row::Wait(_) | Row::Close(_) | Row::Restart(_) | Row::Short(_) => {}
             }
         }
     }

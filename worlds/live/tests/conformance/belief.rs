@@ -10,12 +10,12 @@
 
 use std::ops::RangeInclusive;
 
-use host::ConnId;
+use host::{ConnId, Service};
 use models::lock::Persistence;
 use models::redis::{Command, Length, Lives};
 
-use crate::format::without_script;
-use crate::model::Model;
+use crate::format::{End, without_script};
+use crate::model::{Model, Said};
 
 /// Every state of the model that explains all that the server has said so far.
 pub(crate) struct Belief {
@@ -34,9 +34,9 @@ pub(crate) enum Heard {
 }
 
 impl Belief {
-    /// An empty server.
-    pub(crate) fn new() -> Self {
-        Self { states: vec![Model::new(Persistence::None)] }
+    /// An empty server that keeps so much.
+    pub(crate) fn new(keeps: Persistence) -> Self {
+        Self { states: vec![Model::new(keeps)] }
     }
 
     /// Takes in the reply to a command that the server has run within these ms.
@@ -48,15 +48,15 @@ impl Belief {
         conn: ConnId,
         command: &Command,
         window: RangeInclusive<i64>,
-        reply: &[u8],
+        told: &Said,
     ) -> Result<Heard, Vec<String>> {
-        let told = without_script(&String::from_utf8_lossy(reply));
+        let told = in_words(told);
         let reads_often = window.start() < window.end() && self.reads_often(conn, command, &window);
         let (mut believed, mut said): (Vec<Model>, Vec<String>) = (Vec::new(), Vec::new());
         for state in &self.states {
             for now in window.clone() {
                 let mut state = state.clone();
-                let reply = String::from_utf8_lossy(&state.ask(conn, command.clone(), now)).into_owned();
+                let reply = in_words(&state.say(conn, command.clone(), now));
                 if reply == told && !believed.contains(&state) {
                     believed.push(state);
                 }
@@ -73,6 +73,16 @@ impl Belief {
         }
         self.states = believed;
         Ok(if said.len() == 1 { Heard::Agreed } else { Heard::Followed })
+    }
+
+    /// The server's process ends and starts again.
+    pub(crate) fn restart(&mut self, end: End, now: i64) {
+        for state in &mut self.states {
+            if end == End::Shutdown {
+                state.step(now, |redis, cx| redis.on_stop(cx));
+            }
+            state.step(now, |redis, cx| redis.on_start(cx));
+        }
     }
 
     pub(crate) fn close(&mut self, conn: ConnId, now: i64) {
@@ -93,4 +103,15 @@ impl Belief {
         let exists = |state: &Model, now| state.clone().ask(conn, Command::Exists { key }, now);
         self.states.iter().any(|state| exists(state, *window.start()) != exists(state, *window.end()))
     }
+}
+
+/// The reply, and what was pushed to whom.
+fn in_words(said: &Said) -> String {
+    let mut words = without_script(&String::from_utf8_lossy(&said.reply));
+    let mut pushes: Vec<_> = said.pushes.iter().collect();
+    pushes.sort_by_key(|(conn, _)| *conn);
+    for (conn, push) in pushes {
+        words += &format!(" and to {conn:?} {}", String::from_utf8_lossy(push));
+    }
+    words
 }

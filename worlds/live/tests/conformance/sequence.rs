@@ -9,8 +9,12 @@ use proptest::prelude::{BoxedStrategy, Just, Strategy, any};
 use proptest::sample::select;
 use proptest::{option, prop_oneof};
 
-/// How many connections there are.
-pub(crate) const CONNECTIONS: usize = 4;
+use crate::format::End;
+
+/// How many connections there are that ask.
+pub(crate) const ASKERS: usize = 4;
+/// How many there are, with those that subscribe.
+pub(crate) const CONNECTIONS: usize = 6;
 
 /// One thing that happens.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,6 +25,19 @@ pub(crate) enum Step {
     Wait(i64),
     /// A connection is closed, and opened again when it is next used.
     Close(usize),
+    /// The server's process ends, and starts again.
+    Restart(End),
+}
+
+/// What sequences are made of, beside what one connection asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Of {
+    /// The clock can be set back.
+    pub(crate) settable: bool,
+    /// Some subscribe.
+    pub(crate) ears: bool,
+    /// The server is started again.
+    pub(crate) restarts: bool,
 }
 
 /// What somebody asks.
@@ -45,16 +62,70 @@ impl Question {
     }
 }
 
-/// So many steps; `settable`: on a clock that can be set back.
-pub(crate) fn sequences(length: usize, settable: bool) -> impl Strategy<Value = Vec<Step>> {
-    let waits = if settable { vec![1, 1, 2, 3, 5, 8, 60_000, -3] } else { vec![1, 1, 2, 3, 5, 8] };
+/// So many steps.
+pub(crate) fn sequences(length: usize, of: Of) -> impl Strategy<Value = Vec<Step>> {
+    let waits = if of.settable { vec![1, 1, 2, 3, 5, 8, 60_000, -3] } else { vec![1, 1, 2, 3, 5, 8] };
+    let asks = (0..ASKERS, questions()).prop_map(|(conn, question)| Step::Ask(conn, question));
+    let hears = (ASKERS..CONNECTIONS, ears()).prop_map(|(conn, question)| Step::Ask(conn, question));
     let step = prop_oneof![
-        30 => (0..CONNECTIONS, questions()).prop_map(|(conn, question)| Step::Ask(conn, question)),
+        30 => asks,
         3 => select(waits).prop_map(Step::Wait),
-        1 => (0..CONNECTIONS).prop_map(Step::Close),
+        1 => (0..if of.ears { CONNECTIONS } else { ASKERS }).prop_map(Step::Close),
+        if of.ears { 4 } else { 0 } => hears,
+        u32::from(of.restarts) => select(vec![End::Kill, End::Shutdown]).prop_map(Step::Restart),
     ];
     vec(step, length)
 }
+
+/// Of connections that subscribe, mostly.
+fn ears() -> BoxedStrategy<Question> {
+    let subscribes = channels().prop_map(|channel| Command::Subscribe { channel: channel.into() }.to_args());
+    let key = keys().prop_map(|key| Command::Get { key: key.into() }.to_args());
+    prop_oneof![4 => subscribes, 1 => key].prop_map(Question::Plain).boxed()
+}
+
+/// Those of the locks among them.
+fn channels() -> impl Strategy<Value = &'static str> {
+    select(vec!["news", "redisson_lock__channel:{a}", "redisson_lock__channel:{g}:A", "redisson_lock__channel:{g}:B"])
+}
+
+/// What is asked to see all that a server has under the keys of the sequences.
+pub(crate) fn looks() -> Vec<Command> {
+    let of = |name: &'static str, fields: &[&str]| {
+        let key = models::redis::Key::from(name);
+        let mut looks = vec![Command::Pexpiretime { key }, Command::Get { key }];
+        looks.push(Command::List { key, what: ListCommand::All });
+        looks.push(Command::Sorted { key, what: SortedCommand::All });
+        for field in fields {
+            looks.push(Command::Hget { key, field: (*field).into() });
+            looks.push(Command::Sorted { key, what: SortedCommand::Zscore((*field).into()) });
+        }
+        looks
+    };
+    let plain = PLAIN.into_iter().flat_map(|name| of(name, &["x", "request", "1"]));
+    plain.chain(FAIR.into_iter().flat_map(|name| of(name, &["A", "B", "C"]))).collect()
+}
+
+/// The same, of the keys of the fair lock.
+pub(crate) fn looks_at_the_fair_lock() -> Vec<Command> {
+    let [lock, queue, deadlines] = FAIR.map(models::redis::Key::from);
+    let mut looks = vec![Command::Pttl { key: lock }, Command::List { key: queue, what: ListCommand::All }];
+    for owner in ["A", "B", "C"] {
+        looks.push(Command::Hget { key: lock, field: owner.into() });
+        looks.push(Command::Sorted { key: deadlines, what: SortedCommand::Zscore(owner.into()) });
+    }
+    looks
+}
+
+/// What is asked so that a server looks at every key.
+pub(crate) fn touches() -> Vec<Command> {
+    PLAIN.into_iter().chain(FAIR).map(|name| Command::Exists { key: name.into() }).collect()
+}
+
+/// The keys that anybody asks for.
+const PLAIN: [&str; 6] = ["a", "b", "c", "a:token", "l", "z"];
+/// The keys of the fair lock.
+const FAIR: [&str; 3] = ["g", "redisson_lock_queue:{g}", "redisson_lock_timeout:{g}"];
 
 fn questions() -> BoxedStrategy<Question> {
     let typed = commands().prop_map(|command| Question::Plain(command.to_args()));
@@ -141,6 +212,10 @@ fn commands() -> BoxedStrategy<Command> {
         6 => scripts(),
         3 => fair_scripts(),
         3 => transaction,
+        1 => (channels(), values()).prop_map(|(channel, message)| Command::Publish {
+            channel: channel.into(),
+            message: message.into(),
+        }),
     ]
     .boxed()
 }
@@ -215,7 +290,7 @@ fn fair_scripts() -> BoxedStrategy<Command> {
 
 fn scripts() -> BoxedStrategy<Command> {
     let request = option::of(select(vec![1, 2]));
-    (keys(), values(), leases(), any::<bool>(), request, 0..8)
+    (keys(), values(), leases(), any::<bool>(), request, 0..9)
         .prop_map(|(key, value, px, leased, request, which)| {
             let (key, value, owner) = (key.into(), Value::from(value), Value::from(value));
             let script = match which {
@@ -225,7 +300,8 @@ fn scripts() -> BoxedStrategy<Command> {
                 3 => Script::ExtendOrCreate { key, value, px },
                 4 => Script::ExtendByAdding { key, value, px },
                 5 => Script::HashLock { key, owner, px, request: request.and_then(std::num::NonZeroU64::new) },
-                6 => Script::HashUnlock { key, owner, px, tells: false },
+                6 => Script::HashUnlock { key, owner, px, tells: leased },
+                7 => Script::RaiseCounter { key, value, counter: "a:token".into(), to: px },
                 _ => Script::HashExtend { key, owner, px },
             };
             script.into()

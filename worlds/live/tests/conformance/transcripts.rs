@@ -8,8 +8,10 @@ use fencepost_live::resp::Connection;
 use fencepost_live::servers::redis::RedisServer;
 use libtest_mimic::Failed;
 
-use crate::format::{Ask, End, Row, START, Transcript};
-use crate::{COUNTS, count, random};
+use crate::format::{Ask, End, Of, Row, START, Transcript};
+use crate::processes::is;
+use crate::replicas::wait_until;
+use crate::{COUNTS, Outcome, count, random};
 
 /// The transcript whose questions are random.
 const RANDOM: &str = "random.jsonl";
@@ -47,8 +49,9 @@ pub(crate) fn are_as_committed(name: &str) -> Result<(), Failed> {
     let committed = fs::read_to_string(&path).unwrap_or_default();
     // Random questions are drawn when they are written down: another version of the library may draw others.
     let mut asked = if name == RANDOM && is_written { random::transcript()? } else { Transcript::parse(&committed)? };
-    let persistence = settings(&asked.header.persistence)?;
-    let mut session = Session::new(RedisServer::start_stopped_at(persistence, START)?);
+    // Its folder may be taken from it.
+    let settings = [settings(&asked.header.persistence)?, &[("enable-protected-configs", "yes")]].concat();
+    let mut session = Session::new(RedisServer::start_stopped_at(&settings, START)?);
     for row in &mut asked.rows {
         session.play(row)?;
     }
@@ -87,11 +90,13 @@ struct Session {
     server: RedisServer,
     now: i64,
     connections: BTreeMap<String, Connection>,
+    /// The folder that it had before it was given one that is gone.
+    no_folder: Option<Vec<u8>>,
 }
 
 impl Session {
     fn new(server: RedisServer) -> Self {
-        Self { server, now: START, connections: BTreeMap::new() }
+        Self { server, now: START, connections: BTreeMap::new(), no_folder: None }
     }
 
     fn connection(&mut self, name: &str) -> io::Result<&mut Connection> {
@@ -113,6 +118,7 @@ impl Session {
                 self.connections.clear();
                 self.set_clock(START)?;
                 let emptied = self.server.connect()?.ask(&["FLUSHALL"])?;
+                self.run_short_of(Of::Nothing)?;
                 if emptied != b"+OK\r\n" {
                     return Err(format!("FLUSHALL: {}", String::from_utf8_lossy(&emptied)).into());
                 }
@@ -127,6 +133,7 @@ impl Session {
                 };
                 self.server.start_again()?;
             }
+            Row::Short(of) => self.run_short_of(*of)?,
             Row::Ask(Ask { on, say, reply, .. }) => {
                 let answer = self.connection(on)?.ask(say)?;
                 *reply = String::from_utf8(answer).map_err(|error| format!("{say:?}: {error}"))?;
@@ -134,5 +141,30 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// A limit of memory below what it uses; or a snapshot that fails, for want of a folder. (A folder that may not be
+    /// written would not do: the superuser may.)
+    fn run_short_of(&mut self, of: Of) -> Outcome {
+        let mut line = self.server.connect()?;
+        let limit = if of == Of::Memory { "1" } else { "0" };
+        is(&line.ask(&["CONFIG", "SET", "maxmemory", limit])?, "+OK\r\n")?;
+        if of == Of::Disk {
+            self.no_folder = Some(line.ask_for_list(&["CONFIG", "GET", "dir"])?.pop().ok_or("it has a folder")?);
+            let gone = tempfile::tempdir()?;
+            is(&line.ask(&["CONFIG", "SET", "dir", &gone.path().to_string_lossy()])?, "+OK\r\n")?;
+            gone.close()?;
+        } else if let Some(folder) = self.no_folder.take() {
+            is(&line.ask(&[b"CONFIG", b"SET" as &[u8], b"dir", &folder])?, "+OK\r\n")?;
+        } else {
+            return Ok(());
+        }
+        line.ask(&["BGSAVE"])?;
+        let status = if of == Of::Disk { "rdb_last_bgsave_status:err" } else { "rdb_last_bgsave_status:ok" };
+        wait_until("the snapshot is over", || {
+            let info = line.ask(&["INFO", "persistence"])?;
+            let info = String::from_utf8_lossy(&info);
+            Ok(info.contains(status) && info.contains("rdb_bgsave_in_progress:0"))
+        })
     }
 }
