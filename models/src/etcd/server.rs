@@ -10,7 +10,7 @@
 //! | `leases` | what keeps leases alive, and what ends them |
 //! | `forward` | what followers have the leader answer, beside the log |
 //! | `watches` | who is told of changes |
-//! | `queue` | `v3lock`: the server queues for its client |
+//! | `locking` | `v3lock`: the server queues for its client |
 //! | `owners` | for the history: whose key is the first of its lock |
 //!
 //! * **Clock.** Ticks, timeouts of requests and leases are counted on the *monotonic* clock (but see
@@ -25,8 +25,9 @@
 mod apply;
 mod forward;
 mod leases;
+mod locking;
 mod owners;
-mod queue;
+
 mod reads;
 mod watches;
 
@@ -35,10 +36,11 @@ use std::collections::{BTreeMap, VecDeque};
 use host::{CallId, ConnId, Context, Deadline, Duration, MonoTime, Never, NodeId, Origin, Service, TimerId};
 
 use super::answer::{Body, Header, Response};
-use super::api::{Op, Rpc, Txn};
+use super::api::{Delete, Op, Rpc, Txn};
 use super::check::check;
 use super::lessor::{Clocks, Counting, Gate, Lessor};
 use super::store::{Change, Store};
+use super::v3lock::unlocked;
 use super::{EtcdError, LeaseId, Reply};
 use crate::domain::{Locks, Message, Record};
 use crate::lock::etcd::{Checkpoints, EtcdServers, LEAST_LEASE, PreVote, Version};
@@ -46,8 +48,8 @@ use crate::log::{Event, Late, Member, Packet, Replicated, Settings, Ticket, Writ
 pub use forward::Forwarded;
 use forward::Forwards;
 use leases::Held;
+use locking::Lockings;
 use owners::Owners;
-use queue::Queue;
 use reads::{Query, Reads};
 use watches::Watches;
 
@@ -121,7 +123,7 @@ pub struct Etcd {
     held: Held,
     forwards: Forwards,
     watches: Watches,
-    queue: Queue,
+    lockings: Lockings,
     /// When the process started: it looks at its leases at whole passes from then.
     started: MonoTime,
     /// When the pass is due that is set. `None`: none is.
@@ -138,26 +140,23 @@ enum Overdue {
     Forward(CallId),
 }
 
-/// A client that waits for an entry to be applied.
+/// Who waits for an entry to be applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting {
-    from: Origin,
+    whom: For,
     /// When it was asked for.
     since: MonoTime,
-    wants: Wants,
 }
 
-/// What the client is to be told.
+/// For whom something is asked, and what it is to be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Wants {
-    /// What was done.
-    Answer,
-    /// That it is unlocked.
-    Unlock,
-    /// Its place in a lock's queue, where that key stands.
-    Place(super::Key),
-    /// Its place in a lock's queue, once it has a lease.
-    Lease(host::Name),
+enum For {
+    /// A client: what was done.
+    Client(Origin),
+    /// A client of `v3lock`: that it is unlocked.
+    Unlocking(Origin),
+    /// The server itself, which queues for a client.
+    Locking(u64),
 }
 
 impl Etcd {
@@ -192,7 +191,7 @@ impl Etcd {
             held: Held::default(),
             forwards: Forwards::default(),
             watches: Watches::default(),
-            queue: Queue::default(),
+            lockings: Lockings::default(),
             started: MonoTime::from_nanos(0),
             pass: None,
             elected: None,
@@ -205,17 +204,6 @@ impl Etcd {
             return;
         }
         match rpc {
-            Rpc::Range(range) if range.serializable => self.answer_query(cx, from, &Query::Range(range)),
-            Rpc::Range(range) => self.read(cx, from, Query::Range(range)),
-            Rpc::Txn(txn) if only_reads(&txn) => self.read(cx, from, Query::Txn(txn)),
-            Rpc::Txn(txn) => self.propose(cx, from, Change::Txn(*txn), Wants::Answer),
-            Rpc::Put(put) => self.propose(cx, from, Change::Put(*put), Wants::Answer),
-            Rpc::Delete(delete) => self.propose(cx, from, Change::Delete(*delete), Wants::Answer),
-            Rpc::LeaseGrant { ttl, id } => {
-                let id = id.unwrap_or_else(|| fresh(cx));
-                self.propose(cx, from, Change::Grant { id, ttl }, Wants::Answer);
-            }
-            Rpc::LeaseRevoke { id } => self.propose(cx, from, Change::Revoke { id }, Wants::Answer),
             Rpc::LeaseKeepAlive { id } => self.keep_alive(cx, from, id),
             Rpc::LeaseTimeToLive { id, keys } => self.time_to_live(cx, from, id, keys),
             Rpc::Watch(watch) => self.watch(cx, from, *watch),
@@ -224,16 +212,33 @@ impl Etcd {
                 self.done(cx, from, Body::WatchCanceled { id });
             }
             Rpc::Lock { name, lease } => self.lock(cx, from, name, lease),
-            Rpc::Unlock { key } => {
-                self.propose(cx, from, Change::Delete(super::Delete::one(key)), Wants::Unlock);
-            }
+            Rpc::Unlock { key } => self.ask(cx, For::Unlocking(from), Delete::one(key).into()),
+            other => self.ask(cx, For::Client(from), other),
         }
     }
 
-    /// Has it agreed upon; the client hears when it is applied.
-    fn propose(&mut self, cx: &mut Context<Locks>, from: Origin, change: Change, wants: Wants) {
+    /// Does what reads and writes, for whomever.
+    fn ask(&mut self, cx: &mut Context<Locks>, whom: For, rpc: Rpc) {
+        match rpc {
+            Rpc::Range(range) if range.serializable => self.answer_query(cx, whom, &Query::Range(range)),
+            Rpc::Range(range) => self.read(cx, whom, Query::Range(range)),
+            Rpc::Txn(txn) if only_reads(&txn) => self.read(cx, whom, Query::Txn(txn)),
+            Rpc::Txn(txn) => self.propose(cx, whom, Change::Txn(*txn)),
+            Rpc::Put(put) => self.propose(cx, whom, Change::Put(*put)),
+            Rpc::Delete(delete) => self.propose(cx, whom, Change::Delete(*delete)),
+            Rpc::LeaseGrant { ttl, id } => {
+                let id = id.unwrap_or_else(|| fresh(cx));
+                self.propose(cx, whom, Change::Grant { id, ttl });
+            }
+            Rpc::LeaseRevoke { id } => self.propose(cx, whom, Change::Revoke { id }),
+            _ => unreachable!("what is neither read nor write has been served"),
+        }
+    }
+
+    /// Has it agreed upon; who waits hears when it is applied.
+    fn propose(&mut self, cx: &mut Context<Locks>, whom: For, change: Change) {
         let ticket = self.member.propose(cx, Command { change, is_asked: true });
-        self.waiting.insert(ticket, Waiting { from, since: cx.mono, wants });
+        self.waiting.insert(ticket, Waiting { whom, since: cx.mono });
         self.wait(cx, Overdue::Proposal(ticket));
     }
 
@@ -253,7 +258,8 @@ impl Etcd {
                 Overdue::Proposal(ticket) => {
                     if let Some(waiting) = self.waiting.remove(&ticket) {
                         self.member.withdraw(ticket);
-                        cx.reply(waiting.from, Reply::Failed(self.why_late(waiting.since)));
+                        let error = self.why_late(waiting.since);
+                        self.tell(cx, waiting.whom, Reply::Failed(error));
                     }
                 }
                 Overdue::Read(ticket) => self.give_up_read(cx, ticket, EtcdError::Timeout),
@@ -309,13 +315,22 @@ impl Etcd {
     }
 
     /// Answers with what came of an entry or a read.
-    fn answer(&self, cx: &mut Context<Locks>, from: Origin, outcome: super::store::Applied) {
-        match outcome {
+    fn answer(&mut self, cx: &mut Context<Locks>, whom: For, outcome: super::store::Applied) {
+        let reply = match outcome {
             Ok((revision, body)) => {
                 let header = Header { revision, ..self.header(cx) };
-                cx.reply(from, Reply::Done(Box::new(Response { header, body })));
+                Reply::Done(Box::new(Response { header, body }))
             }
-            Err(error) => cx.reply(from, Reply::Failed(error)),
+            Err(error) => Reply::Failed(error),
+        };
+        self.tell(cx, whom, reply);
+    }
+
+    fn tell(&mut self, cx: &mut Context<Locks>, whom: For, reply: Reply) {
+        match whom {
+            For::Client(from) => cx.reply(from, reply),
+            For::Unlocking(from) => cx.reply(from, unlocked(reply)),
+            For::Locking(id) => self.locking_hears(cx, id, reply),
         }
     }
 

@@ -3,9 +3,8 @@
 use host::Context;
 use spec::{Cause, Note};
 
-use super::{Command, Etcd, EtcdLog, Wants, clocks};
+use super::{Command, Etcd, EtcdLog, clocks};
 use crate::domain::Locks;
-use crate::etcd::answer::Body;
 use crate::etcd::store::{Applied, Change};
 use crate::log;
 
@@ -27,15 +26,11 @@ impl Etcd {
         if !events.is_empty() {
             let header = self.header(cx);
             self.watches.tell(cx, header, &self.store, &events);
-            self.advance_queue(cx);
+            self.lockings_see(cx, &events);
         }
         let waiting = applied.ticket.and_then(|ticket| self.waiting.remove(&ticket));
-        let Some(waiting) = waiting else { return };
-        match (waiting.wants, outcome) {
-            (Wants::Unlock, Ok((revision, _))) => self.answer(cx, waiting.from, Ok((revision, Body::Unlock))),
-            (Wants::Place(key), outcome) => self.placed(cx, waiting.from, key, outcome),
-            (Wants::Lease(name), outcome) => self.leased(cx, waiting.from, name, outcome),
-            (Wants::Answer | Wants::Unlock, outcome) => self.answer(cx, waiting.from, outcome),
+        if let Some(waiting) = waiting {
+            self.answer(cx, waiting.whom, outcome);
         }
     }
 

@@ -3,9 +3,9 @@
 //! Source: `linearizableReadLoop` in `etcdserver/v3_server.go` of etcd 3.4.23: one question is open at a time, and what
 //! comes meanwhile waits for the next; a new leader makes the open one fail.
 
-use host::{Context, Origin};
+use host::Context;
 
-use super::{Etcd, EtcdLog, Overdue};
+use super::{Etcd, EtcdLog, For, Overdue};
 use crate::domain::Locks;
 use crate::etcd::api::{Range, Txn};
 use crate::etcd::{EtcdError, Reply};
@@ -22,23 +22,23 @@ pub(super) enum Query {
 #[derive(Default, Debug)]
 pub(super) struct Reads {
     /// For whom the leader is asked.
-    asked: Option<(Ticket, Vec<(Origin, Query)>)>,
+    asked: Option<(Ticket, Vec<(For, Query)>)>,
     /// For whom it will be asked next.
-    next: Vec<(Origin, Query)>,
+    next: Vec<(For, Query)>,
 }
 
 impl Etcd {
-    pub(super) fn read(&mut self, cx: &mut Context<Locks>, from: Origin, query: Query) {
-        self.reads.next.push((from, query));
+    pub(super) fn read(&mut self, cx: &mut Context<Locks>, whom: For, query: Query) {
+        self.reads.next.push((whom, query));
         self.ask_leader(cx);
     }
 
-    pub(super) fn answer_query(&self, cx: &mut Context<Locks>, from: Origin, query: &Query) {
+    pub(super) fn answer_query(&mut self, cx: &mut Context<Locks>, whom: For, query: &Query) {
         let outcome = match query {
             Query::Range(range) => self.store.read(range),
             Query::Txn(txn) => self.store.read_txn(txn),
         };
-        self.answer(cx, from, outcome);
+        self.answer(cx, whom, outcome);
     }
 
     /// What was applied so far answers this.
@@ -47,8 +47,8 @@ impl Etcd {
             return;
         }
         if let Some((_, asked)) = self.reads.asked.take_if(|(asked, _)| *asked == ticket) {
-            for (from, query) in asked {
-                self.answer_query(cx, from, &query);
+            for (whom, query) in asked {
+                self.answer_query(cx, whom, &query);
             }
             self.ask_leader(cx);
         }
@@ -57,7 +57,7 @@ impl Etcd {
     /// That question is answered by nobody.
     pub(super) fn give_up_read(&mut self, cx: &mut Context<Locks>, ticket: Ticket, error: EtcdError) {
         if let Some((_, asked)) = self.reads.asked.take_if(|(asked, _)| *asked == ticket) {
-            fail(cx, asked, error);
+            self.fail(cx, asked, error);
             self.ask_leader(cx);
         }
     }
@@ -65,7 +65,7 @@ impl Etcd {
     /// Nor is any that is open.
     pub(super) fn fail_reads(&mut self, cx: &mut Context<Locks>, error: EtcdError) {
         if let Some((_, asked)) = self.reads.asked.take() {
-            fail(cx, asked, error);
+            self.fail(cx, asked, error);
             self.ask_leader(cx);
         }
     }
@@ -78,10 +78,10 @@ impl Etcd {
         self.reads.asked = Some((ticket, std::mem::take(&mut self.reads.next)));
         self.wait(cx, Overdue::Read(ticket));
     }
-}
 
-fn fail(cx: &mut Context<Locks>, asked: Vec<(Origin, Query)>, error: EtcdError) {
-    for (from, _) in asked {
-        cx.reply(from, Reply::Failed(error));
+    fn fail(&mut self, cx: &mut Context<Locks>, asked: Vec<(For, Query)>, error: EtcdError) {
+        for (whom, _) in asked {
+            self.tell(cx, whom, Reply::Failed(error));
+        }
     }
 }
