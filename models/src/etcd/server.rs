@@ -422,3 +422,6 @@ fn clocks(cx: &Context<Locks>) -> Clocks {
 
 /// How often what is left of long leases is written down (`lease/lessor.go`, `defaultLeaseCheckpointInterval`).
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests;
