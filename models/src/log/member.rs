@@ -151,6 +151,9 @@ impl<L: Replicated> Member<L> {
         cx.set_timer(TICK, Deadline::Mono(self.ticker.next(cx.mono)));
         if !cx.disk.is_syncing() {
             self.streams.tick::<L>(cx);
+            while let Some(peer) = self.streams.overdue(cx.mono) {
+                self.give_up_on(peer);
+            }
             self.go_ahead(cx);
         }
         self.owes_tick = true;
@@ -197,7 +200,7 @@ impl<L: Replicated> Member<L> {
         match packet {
             Packet::Stream { .. } | Packet::Alive => return,
             Packet::Taken => {
-                if let Some(peer) = self.streams.peer(conn) {
+                if let Some(peer) = self.streams.taken(conn) {
                     self.raft().report_snapshot(peer as u64 + 1, SnapshotStatus::Finish);
                 }
             }

@@ -6,6 +6,7 @@
 
 use host::{CallId, ConnId, Context, Duration, MonoTime, NodeId, Origin, Server};
 
+use super::packet::{Letter, What};
 use super::{Packet, Replicated};
 
 /// One member's connections to the others.
@@ -28,6 +29,8 @@ struct Peer {
     writes: Option<ConnId>,
     /// When something was written last.
     spoke: MonoTime,
+    /// When it was sent a state, as long as it has not said that it has it.
+    sent_state: Option<MonoTime>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,8 +52,15 @@ impl Way {
 impl Streams {
     /// No connections, yet.
     pub(super) fn new(members: &[NodeId], now: MonoTime) -> Self {
-        let peer =
-            |node: &NodeId| Peer { node: *node, reads: Way::Down, dialled: now, heard: now, writes: None, spoke: now };
+        let peer = |node: &NodeId| Peer {
+            node: *node,
+            reads: Way::Down,
+            dialled: now,
+            heard: now,
+            writes: None,
+            spoke: now,
+            sent_state: None,
+        };
         Self { peers: members.iter().map(peer).collect() }
     }
 
@@ -151,6 +161,21 @@ impl Streams {
         self.peers.iter().position(|peer| peer.writes == Some(conn) || peer.reads.conn() == Some(conn))
     }
 
+    /// A state that was sent has come. To whom, counted from 0.
+    pub(super) fn taken(&mut self, conn: ConnId) -> Option<usize> {
+        let at = self.peer(conn)?;
+        self.peers[at].sent_state = None;
+        Some(at)
+    }
+
+    /// Somebody who was sent a state and has not said for too long that it has come, counted from 0; once.
+    pub(super) fn overdue(&mut self, now: MonoTime) -> Option<usize> {
+        let is_overdue = |peer: &Peer| peer.sent_state.is_some_and(|sent| now - sent >= STATE_TIMEOUT);
+        let at = self.peers.iter().position(is_overdue)?;
+        self.peers[at].sent_state = None;
+        Some(at)
+    }
+
     /// Says something to a member, counted from 0. Whether there is a connection.
     pub(super) fn say<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, to: usize, packet: Packet<L>) -> bool {
         self.peers[to].write(cx, packet)
@@ -176,6 +201,9 @@ impl Peer {
     }
 
     fn write<L: Replicated>(&mut self, cx: &mut Context<L::Domain>, packet: Packet<L>) -> bool {
+        if matches!(&packet, Packet::Letter(Letter { what: What::Snapshot(_), .. })) {
+            self.sent_state = Some(cx.mono);
+        }
         match (self.writes, self.reads) {
             (Some(conn), _) => cx.push(conn, L::message(packet)),
             (None, Way::Up(conn)) => cx.request(conn, NOT_ANSWERED, L::message(packet)),
@@ -192,6 +220,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const SAY_ALIVE: Duration = Duration::from_nanos(1_666_666_667);
 /// `peerDialTimeout`: a second, and an election timeout (of a second).
 const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// `snapResponseReadTimeout`: a state that was sent and not confirmed for so long is lost.
+const STATE_TIMEOUT: Duration = Duration::from_secs(5);
 /// `dialRetryFrequency`: dialled at most so often.
 const DIAL_AGAIN: Duration = Duration::from_millis(100);
 /// What members send each other is not answered: all of it has one number.
