@@ -128,7 +128,7 @@ pub struct Etcd {
     started: MonoTime,
     /// When the pass is due that is set. `None`: none is.
     pass: Option<MonoTime>,
-    /// When it last heard of a new leader.
+    /// When it was last elected. (`leadElectedTime`: what others are elected, it does not count.)
     elected: Option<MonoTime>,
 }
 
@@ -257,15 +257,18 @@ impl Etcd {
             match what {
                 Overdue::Proposal(ticket) => {
                     if let Some(waiting) = self.waiting.remove(&ticket) {
-                        self.member.withdraw(ticket);
-                        let error = self.why_late(waiting.since);
-                        self.tell(cx, waiting.whom, Reply::Failed(error));
+                        let has_found_no_leader = self.member.withdraw(ticket);
+                        let why = self.why_late(waiting.since);
+                        let why = if has_found_no_leader { EtcdError::DeadlineExceeded } else { why };
+                        self.tell(cx, waiting.whom, Reply::Failed(why));
                     }
                 }
                 Overdue::Read(ticket) => self.give_up_read(cx, ticket, EtcdError::Timeout),
                 Overdue::Forward(call) => {
                     if let Some(forwarded) = self.forwards.take(call) {
-                        cx.reply(forwarded.from, Reply::Failed(EtcdError::Timeout));
+                        let is_led = self.member.leader().is_some();
+                        let why = if is_led { EtcdError::Timeout } else { EtcdError::NoLeader };
+                        cx.reply(forwarded.from, Reply::Failed(why));
                     }
                 }
             }
@@ -288,8 +291,10 @@ impl Etcd {
                 Event::Applied(applied) => self.apply(cx, applied),
                 Event::Leads { .. } => self.promoted(cx),
                 Event::Deposed => self.deposed(cx),
-                Event::Leader { leader: Some(_), .. } => {
-                    self.elected = Some(cx.mono);
+                Event::Leader { leader: Some(leader), .. } => {
+                    if leader == cx.node {
+                        self.elected = Some(cx.mono);
+                    }
                     self.leader_changed(cx);
                 }
                 Event::Leader { leader: None, .. } => {}

@@ -229,9 +229,10 @@ impl<L: Replicated> Member<L> {
         ticket
     }
 
-    /// Nobody waits for it any more: if it still waits for a leader, it is not proposed.
-    pub fn withdraw(&mut self, ticket: Ticket) {
-        self.queued.retain(|proposal| proposal.ticket != ticket);
+    /// Nobody waits for it any more: if it still waits for a leader, it is not proposed. Whether it did.
+    pub fn withdraw(&mut self, ticket: Ticket) -> bool {
+        let place = self.queued.iter().position(|proposal| proposal.ticket == ticket);
+        place.and_then(|place| self.queued.remove(place)).is_some()
     }
 
     /// Asks for a linearizable read (`ReadIndex`): the leader makes sure, with a majority, that it is one. Never answered

@@ -3,7 +3,9 @@
 //! Source: `LeaseRenew` and `waitLeader` in `etcdserver/v3_server.go`, `lease/leasehttp` of etcd 3.4.23.
 //!
 //! Departures: who finds no leader, or one that is none any more, asks again after a tick or when it hears of a new one;
-//! etcd asks at once, over and over, or waits for an election timeout.
+//! etcd asks at once, over and over, or waits for an election timeout. And who has asked a leader that stands still asks
+//! the new one as soon as it hears of it; etcd waits 7 s for the old one, whoever leads by then, and a client whom it serves
+//! can keep nothing alive meanwhile (seen on real servers: `worlds/live/tests/etcd/times.rs`).
 
 use host::{CallId, ConnId, Context, Deadline, NodeId, Origin, Server, digest_enum};
 

@@ -1,18 +1,17 @@
 //! The model of etcd held against the committed answers of a real server.
 
 mod format;
-mod model;
+mod server;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use format::{Ask, Row, Transcript, posted, written};
-use host::Duration;
-use model::{ELECTION, Model, clocks};
-use models::etcd::v3lock::{Locking, Next, unlocked};
-use models::etcd::{Delete, EventKind, Key, LeaseId, Reply, Revision, Rpc, check};
+use host::{CallId, Duration};
+use models::etcd::{Body, LeaseId, Reply, Rpc};
 use serde_json::Value as Json;
+use server::Server;
 
 fn transcripts() -> Vec<(PathBuf, Transcript)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts/etcd");
@@ -30,99 +29,45 @@ fn transcripts() -> Vec<(PathBuf, Transcript)> {
 
 /// The model, asked as the real server was.
 struct Replay {
-    model: Model,
-    now: Duration,
-    /// Who waits for which key to be deleted, at that revision or later.
-    waiting: BTreeMap<String, (Locking, Key, Revision)>,
-    answers: BTreeMap<String, Reply>,
+    server: Server,
+    /// The names of those who wait for an answer.
+    waiting: BTreeMap<String, CallId>,
 }
 
 impl Replay {
     fn new() -> Self {
-        Self { model: Model::new(), now: Duration::from_secs(2), waiting: BTreeMap::new(), answers: BTreeMap::new() }
+        Self { server: Server::start(), waiting: BTreeMap::new() }
     }
 
     /// Plays a row, and says what the model should have answered and did not.
     fn play(&mut self, row: &Row) -> Result<(), String> {
         // A real server takes some time, and never all of a second.
-        self.now += Duration::from_millis(1);
+        self.server.wait(Duration::from_millis(1));
         match row {
             Row::About(_) => *self = Self::new(),
             Row::Ask(Ask { post, body, status, reply }) => {
-                let rpc = request(post, body)?;
-                let told = self.begin("", &rpc).ok_or("it waits")?;
-                same(&told, *status, reply)?;
+                let call = self.server.ask(request(post, body)?);
+                same(&self.server.take_answer(call).ok_or("it waits")?, *status, reply)?;
             }
             Row::Begin { name, post, body } => {
-                let rpc = request(post, body)?;
-                if let Some(reply) = self.begin(name, &rpc) {
-                    self.answers.insert(name.clone(), reply);
-                }
+                let call = self.server.ask(request(post, body)?);
+                self.waiting.insert(name.clone(), call);
             }
             Row::End { name, status, reply } => {
-                let told = self.answers.remove(name).ok_or("it waits still")?;
-                same(&told, *status, reply)?;
+                let call = self.waiting.remove(name).ok_or("nobody of that name asked")?;
+                same(&self.server.take_answer(call).ok_or("it waits still")?, *status, reply)?;
             }
             Row::Ends(number) => {
                 let id = LeaseId::new(*number).ok_or("lease 0")?;
-                let (_, gone) = self.model.ends(id).ok_or("no such lease")?;
-                self.now = self.now.max(gone);
-                self.model.end(id);
+                self.server.wait_until("the lease has ended", |server| {
+                    let call = server.ask(Rpc::LeaseTimeToLive { id, keys: false });
+                    matches!(server.take_answer(call), Some(Reply::Done(said))
+                        if matches!(said.body, Body::LeaseTimeToLive { ttl: -1, .. }))
+                });
             }
-            Row::Restart => {
-                for leader in [&mut self.model.early, &mut self.model.late] {
-                    leader.demote();
-                    leader.promote(&self.model.store, clocks(self.now), ELECTION);
-                }
-            }
+            Row::Restart => self.server.restart(),
         }
-        self.let_go_on();
         Ok(())
-    }
-
-    /// Asks. Who has to wait has no answer yet.
-    fn begin(&mut self, name: &str, rpc: &Rpc) -> Option<Reply> {
-        match rpc {
-            Rpc::Lock { name: lock, lease } => {
-                let (locking, next) = Locking::begin(*lock, *lease);
-                self.go_on(name, locking, next)
-            }
-            Rpc::Unlock { key } if check(rpc).is_ok() => {
-                Some(unlocked(self.model.ask(&Delete::one(*key).into(), (self.now, self.now))))
-            }
-            other => Some(self.model.ask(other, (self.now, self.now))),
-        }
-    }
-
-    fn go_on(&mut self, name: &str, mut locking: Locking, mut next: Next) -> Option<Reply> {
-        loop {
-            match next {
-                Next::Ask(rpc) => {
-                    let reply = self.model.ask(&rpc, (self.now, self.now));
-                    next = locking.on_reply(reply);
-                }
-                Next::Await(key, from) => {
-                    self.waiting.insert(name.to_owned(), (locking, key, from));
-                    return None;
-                }
-                Next::Answer(reply) => return Some(reply),
-            }
-        }
-    }
-
-    /// Who waited for a key that is deleted by now goes on.
-    fn let_go_on(&mut self) {
-        for (name, (mut locking, key, from)) in std::mem::take(&mut self.waiting) {
-            let is_it = |kind: &EventKind| matches!(kind, EventKind::Delete { .. }) && kind.key() == key;
-            if self.model.store.history().iter().any(|kind| is_it(kind) && kind.revision() >= from) {
-                let next = locking.on_deleted();
-                if let Some(reply) = self.go_on(&name, locking, next) {
-                    self.answers.insert(name, reply);
-                }
-            } else {
-                self.waiting.insert(name, (locking, key, from));
-            }
-        }
     }
 }
 

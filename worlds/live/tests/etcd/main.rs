@@ -5,6 +5,7 @@
 //! | `transcripts` | the committed questions, asked again: the answers must be the committed ones |
 //! | `random` | random requests of several clients, to the model and to one member or three: every reply and event equal |
 //! | `sequence` | what such a sequence is made of |
+//! | `model` | what all members agree on, and what the leader counts, without the log between them |
 //! | `times` | how long leases live, with a leader that stands still, dies, or starts again |
 //!
 //! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
@@ -12,7 +13,6 @@
 
 #[path = "../../../../models/tests/transcripts/etcd/format.rs"]
 mod format;
-#[path = "../../../../models/tests/transcripts/etcd/model.rs"]
 mod model;
 mod random;
 mod sequence;

@@ -22,7 +22,7 @@ pub(crate) struct Model {
 const MIN_TTL: i64 = 2;
 
 /// The election timeout.
-pub(crate) const ELECTION: Duration = Duration::from_secs(1);
+const ELECTION: Duration = Duration::from_secs(1);
 
 /// Clocks that read so much.
 pub(crate) fn clocks(since: Duration) -> Clocks {
