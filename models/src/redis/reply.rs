@@ -92,6 +92,8 @@ pub enum RedisError {
     WaitOnReplica,
     /// `WAIT` for less than no time.
     NegativeTimeout,
+    /// `WAIT` for a time that is no number.
+    TimeoutNotAnInteger,
     /// What waited was sent away, since the server changed its role.
     Unblocked,
 }
@@ -151,6 +153,7 @@ digest_enum!(RedisError {
     32 => WaitOnReplica,
     33 => NegativeTimeout,
     34 => Unblocked,
+    35 => TimeoutNotAnInteger,
 });
 
 impl fmt::Display for Reply {
@@ -241,6 +244,7 @@ impl fmt::Display for RedisError {
                  propagated.",
             ),
             Self::NegativeTimeout => f.write_str("ERR timeout is negative"),
+            Self::TimeoutNotAnInteger => f.write_str("ERR timeout is not an integer or out of range"),
             Self::Unblocked => f.write_str(
                 "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
             ),

@@ -6,7 +6,7 @@ use super::wait::Queued;
 use super::{CRON, Info, Link, OUTPUT, Role, WAITING};
 use crate::domain::Locks;
 use crate::redis::execute::Step;
-use crate::redis::{Command, Redis, Reply, Value};
+use crate::redis::{Command, Redis, RedisError, Reply, Value};
 
 impl Redis {
     /// A request has come, of a client or of a replica.
@@ -94,11 +94,16 @@ impl Step<'_> {
     pub(in crate::redis) fn about_replication(&mut self, command: Command) -> Reply {
         let Some(replication) = self.replication.as_deref_mut() else {
             // A server that was always alone has no replicas, and is not asked for the rest.
-            return if matches!(command, Command::Wait { .. }) { Reply::Int(0) } else { Reply::Ok };
+            return match command {
+                Command::Wait { timeout: ..0, .. } => Reply::Error(RedisError::NegativeTimeout),
+                Command::Wait { .. } => Reply::Int(0),
+                _ => Reply::Ok,
+            };
         };
         match command {
             Command::Info => Reply::Info(Box::new(replication.info(self.cx))),
             Command::Role => role(&replication.info(self.cx)),
+            Command::Wait { timeout: ..0, .. } => Reply::Error(RedisError::NegativeTimeout),
             Command::Wait { .. } => self.asking.map_or(Reply::Int(0), |conn| replication.acked(conn)),
             Command::ReplicaOf { primary: Some(primary) } => {
                 replication.demote(self.cx, self.keys, primary);

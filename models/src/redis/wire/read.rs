@@ -136,6 +136,14 @@ fn read(args: &[Value]) -> Result<Command, Unread> {
             [channel, message] => Ok(Command::Publish { channel: channel.clone(), message: message.clone() }),
             _ => Err(wrong()),
         },
+        "wait" => match rest {
+            [replicas, timeout] => {
+                let replicas = integer(replicas)?;
+                let timeout = integer(timeout).map_err(|_| RedisError::TimeoutNotAnInteger)?;
+                Ok(Command::Wait { replicas, timeout })
+            }
+            _ => Err(wrong()),
+        },
         "eval" => match rest {
             [text, count, rest @ ..] => script(text, count, rest).map(Command::Eval),
             _ => Err(wrong()),

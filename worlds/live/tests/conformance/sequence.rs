@@ -212,6 +212,9 @@ fn commands() -> BoxedStrategy<Command> {
         6 => scripts(),
         3 => fair_scripts(),
         3 => transaction,
+        // Nobody is there to wait for: more than none would be waited for in vain.
+        1 => (select(vec![0, -1]), select(vec![0, 5, -1]))
+            .prop_map(|(replicas, timeout)| Command::Wait { replicas, timeout }),
         1 => (channels(), values()).prop_map(|(channel, message)| Command::Publish {
             channel: channel.into(),
             message: message.into(),
