@@ -128,6 +128,31 @@ fn without_a_majority_nothing_is_agreed_upon_and_what_is_there_can_be_read() {
         None,
         "nobody says that this is the newest"
     );
+    rig.run(1_100);
+    // By now it knows that it leads nobody, and the read has failed.
+    let put = ask(&mut rig, line, Put::new("k".into(), "w".into(), None), 7_100);
+    assert_eq!(put, Some(Reply::Failed(EtcdError::DeadlineExceeded)), "it was never proposed");
+    let keep = ask(&mut rig, line, Rpc::LeaseKeepAlive { id: lease(77) }, 7_100);
+    assert_eq!(keep, Some(Reply::Failed(EtcdError::NoLeader)));
+}
+
+#[test]
+fn only_who_becomes_the_leader_itself_blames_the_last_one() {
+    let mut rig = cluster(Version::Fixed);
+    let lines = [1, 2].map(|member| rig.line(member));
+    rig.run(10);
+    rig.pause(0);
+    let asked = rig.ms();
+    for line in lines {
+        rig.tell(line, Rpc::from(Put::new("k".into(), "v".into(), None)));
+    }
+    wait(&mut rig, asked + 7_100);
+    let elected = rig.leader.expect("one of them leads");
+    let said = |line: usize| rig.replies.iter().rev().find(|(_, of, _)| *of == line).map(|(_, _, reply)| reply.clone());
+    for (member, line) in [(1, lines[0]), (2, lines[1])] {
+        let why = if member == elected { EtcdError::TimeoutLeaderFail } else { EtcdError::Timeout };
+        assert_eq!(said(line), Some(Message::EtcdReply(Reply::Failed(why))), "member {member}, {elected} leads");
+    }
 }
 
 #[test]
