@@ -18,6 +18,14 @@ pub(crate) fn length(duration: Duration) -> String {
     }
 }
 
+/// `for up to 1.5 s`.
+pub(crate) fn for_up_to(longest: Duration) -> String {
+    match nanos(longest) {
+        1..1_000_000 => format!("for {}", length(longest)),
+        _ => format!("for up to {}", length(longest)),
+    }
+}
+
 /// Nanoseconds as seconds, rounded to three decimals.
 fn thousandths(ns: u64) -> String {
     let millis = ns / 1_000_000 + u64::from(ns % 1_000_000 >= 500_000);

@@ -135,7 +135,9 @@ impl<'h> Stays<'h> {
                 keeps_waiting || any(&|node| self.is_busy(node, fault) || has_deadline(node))
             }
             What::Kill(_) | What::Shutdown(_) | What::PowerOff(_) => {
-                let has_memory = |node| self.has_owner(node, fault) || self.has_counted(node, fault);
+                // What a cluster has counted outlives its members.
+                let has_memory =
+                    |node| self.has_owner(node, fault) || self.cluster.is_none() && self.has_counted(node, fault);
                 let is_missed = |node| self.is_missed(node, fault, nodes);
                 keeps_waiting || any(&|node| self.is_busy(node, fault) || has_memory(node) || is_missed(node))
             }

@@ -88,4 +88,4 @@ fn line((name, meaning, source): (String, &str, &str)) -> String {
 }
 
 /// Where the meanings begin.
-const COLUMN: usize = 28;
+const COLUMN: usize = 34;

@@ -207,7 +207,8 @@ fn explain_tells_the_story_and_every_note() {
 fn what_can_be_set_about_a_lock_is_shown() {
     let desk = Desk::new();
     let shown = out(&desk.fencepost(&["show", "lock", "redis"]));
-    let release = "\nlock.redis.release\n  How the key is given back.\n  checked (default)         `DEL` in a script";
+    let release =
+        "\nlock.redis.release\n  How the key is given back.\n  checked (default)               `DEL` in a script";
     for part in
         [release, "\nlock.redis.renew.every\n", "  a duration  ", "\nservice.redis.ttl-clock\n", " redis:counted "]
     {

@@ -8,7 +8,7 @@ use spec::{Evidence, Property, Verdict};
 use super::faults;
 use super::violation::Violation;
 use crate::facts::{Answer, Claim, Operation};
-use crate::words::{length, promised_end, seconds};
+use crate::words::{for_up_to, promised_end, seconds};
 
 /// Who held the lock first and until when. `None`: nobody who held it is involved.
 pub(super) fn first(violation: &Violation<'_>) -> Option<(SimTime, String)> {
@@ -88,13 +88,13 @@ fn both(violation: &Violation<'_>) -> Option<String> {
     }
     let measures = &violation.run.judgement.measures;
     if overlap_of_the_two(violation, Property::GrantExclusion).is_some() {
-        return Some(format!("for up to {} it was promised to both at once", length(measures.grant_overlap)));
+        return Some(format!("{} it was promised to both at once", for_up_to(measures.grant_overlap)));
     }
     let never_promised = measures.grant_overlap.is_zero();
     if let Some(evidence) = overlap_of_the_two(violation, Property::BeliefExclusion) {
         // For how long is told further on, if nothing came of it.
         let time = match violation.operation {
-            Some(_) => format!("for up to {}", length(measures.belief_overlap)),
+            Some(_) => for_up_to(measures.belief_overlap),
             None => format!("from {} on", seconds(evidence.at)),
         };
         let promised = if never_promised { ", though it was never promised to both at once" } else { "" };

@@ -7,7 +7,7 @@ use super::deed::Deed;
 use super::{faults, finding, holders, promise};
 use crate::facts::{Claim, Operation};
 use crate::run::{JudgedRun, StruckFault};
-use crate::words::{Aim, Names, fault_kind, length, seconds};
+use crate::words::{Aim, Names, fault_kind, for_up_to, seconds};
 
 /// One broken property, with what the history shows of it.
 pub(super) struct Violation<'a> {
@@ -133,9 +133,9 @@ impl<'a> Violation<'a> {
             return Some(format!("{}.", deed.arrival(self.run.resource, !is_told)));
         }
         let older = self.names.of(self.claims.first()?.attempt);
-        let longest = length(self.run.judgement.measures.belief_overlap);
+        let longest = for_up_to(self.run.judgement.measures.belief_overlap);
         let believed = match holders::overlap_of_the_two(self, Property::BeliefExclusion) {
-            Some(_) => format!("; for up to {longest} both believed they held the lock"),
+            Some(_) => format!("; {longest} both believed they held the lock"),
             None => String::new(),
         };
         Some(format!("No operation of {older} reached the resource after that{believed}."))
