@@ -136,6 +136,9 @@ pub(crate) fn transcript() -> Result<Transcript, Failed> {
     Ok(Transcript { header, rows })
 }
 
+/// How often the server is asked whether it has noticed that somebody is gone.
+const MOST_LOOKS: usize = 10_000;
+
 /// One sequence, put to the server and to the model.
 struct Session<'s> {
     server: &'s RefCell<RedisServer>,
@@ -182,9 +185,12 @@ impl<'s> Session<'s> {
                 }
                 Step::Close(conn) => {
                     let now = self.now();
-                    self.ears.remove(conn);
+                    let listened = self.ears.remove(conn);
                     if let Some((id, _)) = self.connections[*conn].take() {
                         self.belief.close(id, now);
+                    }
+                    if listened {
+                        self.await_silence().map_err(broken)?;
                     }
                     writeln!(self.log, "{conn} closes").map_err(|error| error.to_string())?;
                 }
@@ -287,10 +293,23 @@ impl<'s> Session<'s> {
     fn begin_anew(&mut self) -> std::io::Result<()> {
         self.connections = [const { None }; CONNECTIONS + 1];
         self.ears.clear();
+        self.await_silence()?;
         self.server.borrow().connect()?.ask(&["FLUSHALL"])?;
         self.belief = Belief::new(self.keeps);
         self.log.clear();
         Ok(())
+    }
+
+    /// Waits until the server has noticed that those are gone who had subscribed: it counts them until then.
+    fn await_silence(&self) -> std::io::Result<()> {
+        let mut connection = self.server.borrow().connect()?;
+        for _ in 0..MOST_LOOKS {
+            let listed = connection.ask(&["CLIENT", "LIST", "TYPE", "PUBSUB"])?;
+            if listed.windows(4).filter(|word| word == b" fd=").count() == self.ears.len() {
+                return Ok(());
+            }
+        }
+        Err(std::io::Error::other("the server still counts a subscriber that is gone"))
     }
 
     /// What the client's clock reads: the server's, if that stands still.
