@@ -95,7 +95,12 @@ impl<'h> Stays<'h> {
         let speaker = |node: NodeId| self.cluster.filter(|_| nodes.is_server(node)).unwrap_or(node);
         let any = |hit: &dyn Fn(NodeId) -> bool| strike.nodes.iter().any(|node| hit(speaker(*node)));
         // What waits for a client is an answer to what it has open.
-        let keeps_waiting = strike.met > 0 && any(&|node| !nodes.is_client(node));
+        // Members of a cluster always have something for each other: there it is whether any client has anything open.
+        let is_awaited = match self.cluster {
+            None => strike.met > 0,
+            Some(_) => self.stays.iter().any(|stay| stay.open.meets(fault)),
+        };
+        let keeps_waiting = is_awaited && any(&|node| !nodes.is_client(node));
         match what {
             What::Cut { .. }
             | What::Slow { .. }

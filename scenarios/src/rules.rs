@@ -3,7 +3,7 @@
 use host::{Duration, Ppm};
 use models::guard::Guard;
 use models::script::Step;
-use spec::{Assumption, Level, Promise, Property, Rules};
+use spec::{Assumption, Level, Property, Rules};
 
 use crate::cell::{Cell, Client};
 use crate::contender::Contender;
@@ -17,7 +17,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
     let is_own = contender.check().is_some();
     let needs = |property: &Property| (*property, needs(cell, *property, is_own));
     Rules {
-        promise: promise(cell),
+        promise: cell.lock.promise(),
         quorum: contender.own_quorum().unwrap_or_else(|| quorum(cell, nodes)),
         policies,
         needs: Property::ALL.iter().map(needs).collect(),
@@ -29,13 +29,6 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         bounds: cell.bounds,
         resource_checks_tokens: checks_tokens(cell),
     }
-}
-
-/// For how long a grant is promised. Clients with different locks have leases, or have nothing to do with each other.
-fn promise(cell: &Cell) -> Promise {
-    let mut forms = cell.clients.iter().map(|client| client.lock.promise());
-    let first = forms.next().unwrap_or_default();
-    if forms.all(|other| other == first) { first } else { Promise::UntilDue }
 }
 
 /// How many servers must name an owner, for it to be one: the least that is enough for any client.

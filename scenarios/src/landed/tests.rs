@@ -288,3 +288,13 @@ fn a_clock_on_which_a_machine_waits_for_a_restart_is_in_use() {
     assert!(!lands(&kill("on-clock = \"wall\""), &jump("7s")), "it is back");
     assert!(!lands(&kill(""), &jump("2s")), "no clock of its own brings it back");
 }
+
+#[test]
+fn what_strikes_any_member_strikes_the_cluster_and_members_that_talk_are_no_use_of_it() {
+    let cluster = "[lock.etcd]\n[client.A]\ndo = [{ at = \"5s\" }, \"acquire\", { sleep = \"5s\" }, \"release\", { at = \"30s\" }, { sleep = \"1s\" }]\n";
+    let struck = |what: &str, at: &str| format!("{what}\nat = \"{at}\"\nfor = \"500ms\"");
+    for what in ["kill = \"leader\"", "pause = \"leader\"", "pause = \"etcd-3\"", "kill = \"etcd-2\""] {
+        all_land(cluster, &[&struck(what, "7s")]);
+        none_lands(cluster, &[&struck(what, "3s"), &struck(what, "20s")]);
+    }
+}
