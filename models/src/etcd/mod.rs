@@ -10,6 +10,7 @@
 //! | [`wire`] | all this as JSON, for real servers |
 //! | [`store`] | keys and leases: what all members agree on |
 //! | [`lessor`] | how long leases live: what the leader counts |
+//! | [`owners`] | for the history: whose key is the first of its lock |
 //! | [`server`] | one member of a cluster |
 //! | `client` | what the client library sends to whom, and what a second time |
 //! | `session` | leases that the library keeps alive |
@@ -23,6 +24,7 @@ pub mod error;
 pub mod key;
 pub mod lessor;
 mod mutex;
+pub mod owners;
 pub mod server;
 mod session;
 pub mod store;

@@ -11,7 +11,6 @@
 //! | `forward` | what followers have the leader answer, beside the log |
 //! | `watches` | who is told of changes |
 //! | `locking` | `v3lock`: the server queues for its client |
-//! | `owners` | for the history: whose key is the first of its lock |
 //!
 //! * **Clock.** Ticks, timeouts of requests and leases are counted on the *monotonic* clock (but see
 //!   [`lessor`](super::lessor) for 3.4's gate).
@@ -26,8 +25,6 @@ mod apply;
 mod forward;
 mod leases;
 mod locking;
-mod owners;
-
 mod reads;
 mod watches;
 
@@ -39,6 +36,7 @@ use super::answer::{Body, Header, Response};
 use super::api::{Delete, Op, Rpc, Txn};
 use super::check::check;
 use super::lessor::{Clocks, Counting, Gate, Lessor};
+use super::owners::Owners;
 use super::store::{Change, Store};
 use super::v3lock::unlocked;
 use super::{EtcdError, LeaseId, Reply};
@@ -49,7 +47,6 @@ pub use forward::Forwarded;
 use forward::Forwards;
 use leases::Held;
 use locking::Lockings;
-use owners::Owners;
 use reads::{Query, Reads};
 use watches::Watches;
 

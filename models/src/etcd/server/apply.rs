@@ -5,6 +5,7 @@ use spec::{Cause, Note};
 
 use super::{Command, Etcd, EtcdLog, clocks};
 use crate::domain::Locks;
+use crate::etcd::owners::found_own;
 use crate::etcd::store::{Applied, Change};
 use crate::log;
 
@@ -17,7 +18,12 @@ impl Etcd {
         self.count(cx, change, &outcome);
         let events = self.store.history()[before..].to_vec();
         let cause = if *is_asked { Cause::Request(proposal.attempt) } else { Cause::Expiry };
-        let owned = self.owners.take(&self.store, change, &outcome, &events, proposal.attempt);
+        let found = match (change, &outcome) {
+            (Change::Txn(txn), Ok(_)) => found_own(txn, &events),
+            _ => None,
+        };
+        let first = |stem| self.store.first_created(stem).map(|kv| kv.key);
+        let owned = self.owners.take(&events, found, proposal.attempt, first);
         // What it knew to be agreed upon before it last started it has said before.
         for (lock, attempt) in owned.into_iter().filter(|_| !applied.again) {
             let (member, index, leads) = (cx.node, applied.entry.place.index, self.member.leads());

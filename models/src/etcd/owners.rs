@@ -1,4 +1,5 @@
-//! For the history: whose key is the first of its lock. Nothing in the model reads it.
+//! For the history: whose key is the first of its lock. Nothing in the model reads it; of real servers it is found out in
+//! the same way, from what they tell of their keys.
 //!
 //! A lock is a prefix, and its owner's is the key below it that was created first: so it is with `concurrency.Mutex` and with
 //! `v3lock`. A key that is not made of a lease's number is no lock's.
@@ -7,14 +8,13 @@ use std::collections::BTreeMap;
 
 use host::{AttemptId, Name};
 
-use crate::etcd::Key;
-use crate::etcd::answer::EventKind;
-use crate::etcd::api::{Operand, Txn};
-use crate::etcd::store::{Applied, Change, Store};
+use super::answer::EventKind;
+use super::api::{Operand, Txn};
+use super::key::{Key, Revision};
 
 /// Who stands behind which key.
 #[derive(Default, Debug)]
-pub(super) struct Owners {
+pub struct Owners {
     attempts: BTreeMap<Key, AttemptId>,
     /// By prefix.
     locks: BTreeMap<Name, Owned>,
@@ -28,14 +28,15 @@ struct Owned {
 }
 
 impl Owners {
-    /// An entry was applied. Gives back the locks that have another owner now.
-    pub(super) fn take(
+    /// These happened in one revision, on behalf of that attempt; or nothing did, since it `found` its own key there
+    /// already ([`found_own`]). Gives back the locks that have another owner now. `first`: of the keys that begin so, the one
+    /// that was created first.
+    pub fn take(
         &mut self,
-        store: &Store,
-        change: &Change,
-        outcome: &Applied,
         events: &[EventKind],
+        found: Option<Key>,
         attempt: Option<AttemptId>,
+        first: impl Fn(Name) -> Option<Key>,
     ) -> Vec<(Name, Option<AttemptId>)> {
         let mut touched: Vec<Key> = events.iter().map(EventKind::key).filter(|key| key.lease().is_some()).collect();
         for event in events {
@@ -49,27 +50,26 @@ impl Owners {
         }
         // Who asks anew, in the same session, finds its key there, and stands behind it from then on: but not one whose
         // request was late, after it had asked anew.
-        if let (Change::Txn(txn), Ok(_), Some(attempt)) = (change, outcome, attempt)
-            && let Some(key) = found_own(txn, events)
+        if let (Some(key), Some(attempt)) = (found, attempt)
             && self.attempts.get(&key).is_some_and(|former| *former < attempt)
         {
             self.attempts.insert(key, attempt);
             touched.push(key);
         }
-        touched.iter().filter_map(|key| self.look_again(store, key.stem())).collect()
+        touched.iter().filter_map(|key| self.look_again(key.stem(), &first)).collect()
     }
 
     /// The lock and the attempt of its owner, if that key is the owner's.
-    pub(super) fn owned_by(&self, key: &Key) -> Option<(Name, AttemptId)> {
+    #[must_use]
+    pub fn owned_by(&self, key: &Key) -> Option<(Name, AttemptId)> {
         let Owned { lock, owner } = self.locks.get(&key.stem())?;
         let (first, attempt) = (*owner)?;
         Some((*lock, attempt.filter(|_| first == *key)?))
     }
 
     /// The lock, and who owns it, if that has changed.
-    fn look_again(&mut self, store: &Store, stem: Name) -> Option<(Name, Option<AttemptId>)> {
-        let first = store.first_created(stem).map(|kv| kv.key);
-        let owner = first.map(|key| (key, self.attempts.get(&key).copied()));
+    fn look_again(&mut self, stem: Name, first: impl Fn(Name) -> Option<Key>) -> Option<(Name, Option<AttemptId>)> {
+        let owner = first(stem).map(|key| (key, self.attempts.get(&key).copied()));
         let lock = || Name::from(stem.trim_end_matches('/'));
         let owned = self.locks.entry(stem).or_insert_with(|| Owned { lock: lock(), owner: None });
         if owned.owner == owner {
@@ -80,8 +80,9 @@ impl Owners {
     }
 }
 
-/// The key that was to be created, and was there already.
-fn found_own(txn: &Txn, events: &[EventKind]) -> Option<Key> {
+/// The key that a transaction was to create, and that was there already: nothing happened then.
+#[must_use]
+pub fn found_own(txn: &Txn, events: &[EventKind]) -> Option<Key> {
     let compare = txn.compare.first()?;
-    (events.is_empty() && compare.operand == Operand::Create(crate::etcd::Revision(0))).then_some(compare.key)
+    (events.is_empty() && compare.operand == Operand::Create(Revision(0))).then_some(compare.key)
 }
