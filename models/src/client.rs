@@ -244,9 +244,9 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
             (Policy::Checked | Policy::AtChecks, _) => Duration::ZERO,
             (Policy::Margin(margin), _) => margin,
         };
-        let host = &self.client.host;
+        let Client { host, recipe, .. } = self.client;
         for section in self.claims.held() {
-            if section.is_lost(&self.client.recipe) {
+            if section.is_lost(recipe) || !section.is_still_held(host, recipe).await {
                 section.learn_of_loss(host).await;
                 return Err(Over);
             }

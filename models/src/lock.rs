@@ -12,7 +12,7 @@ mod server;
 mod service;
 pub mod switch;
 
-pub use etcd::{EtcdLock, EtcdServers, LEAST_LEASE, MOST_MEMBERS};
+pub use etcd::{EtcdLock, EtcdServers, KeyLock, LEAST_LEASE, MOST_MEMBERS, MutexLock, RecordLock};
 pub use redis::{
     Again, Extend, LateGrant, LeaseClock, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take,
     TokenSource, ZeroLength, points,
@@ -40,7 +40,7 @@ pub enum Lock {
     Redlock(RedlockLock),
     /// The lock of [`Lock::Redis`], on a primary that Sentinel names.
     Sentinel(SentinelLock),
-    /// `concurrency.Mutex` on an etcd cluster.
+    /// A lock on an etcd cluster.
     Etcd(EtcdLock),
     /// No lock: everybody is let in.
     None,
@@ -96,8 +96,17 @@ impl LockFacts {
 }
 
 /// Every lock, in the order of `list`.
-pub const LOCKS: &[LockFacts] =
-    &[redis::FACTS, redisson::FACTS, sentinel::FACTS, redlock::FACTS, etcd::FACTS, crate::none::FACTS];
+pub const LOCKS: &[LockFacts] = &[
+    redis::FACTS,
+    redisson::FACTS,
+    sentinel::FACTS,
+    redlock::FACTS,
+    etcd::FACTS[0],
+    etcd::FACTS[1],
+    etcd::FACTS[2],
+    etcd::FACTS[3],
+    crate::none::FACTS,
+];
 
 /// The requests of the guarded resource, by the names that faults use.
 pub const RESOURCE_OPERATIONS: &[Operation] =
@@ -112,8 +121,8 @@ impl Lock {
             Self::Redisson(_) => &LOCKS[1],
             Self::Sentinel(_) => &LOCKS[2],
             Self::Redlock(_) => &LOCKS[3],
-            Self::Etcd(_) => &LOCKS[4],
-            Self::None => &LOCKS[5],
+            Self::Etcd(lock) => &LOCKS[4 + lock.place()],
+            Self::None => &LOCKS[8],
         }
     }
 
@@ -135,7 +144,7 @@ impl Lock {
     pub fn pushes(&self) -> &'static [Operation] {
         match self {
             Self::Redisson(lock) => lock.pushes(),
-            Self::Etcd(_) => EtcdLock::pushes(),
+            Self::Etcd(lock) => lock.pushes(),
             Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => &[],
         }
     }
@@ -187,7 +196,7 @@ impl Lock {
     #[must_use]
     pub const fn works_in_background(&self) -> bool {
         match self {
-            Self::Etcd(_) => true,
+            Self::Etcd(lock) => lock.has_session() || self.renews(),
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => self.renews(),
         }
     }
@@ -200,7 +209,11 @@ impl Lock {
             | Self::Redlock(RedlockLock { renew: Some(renew), .. })
             | Self::Redisson(RedissonLock { renew, .. })
             | Self::Sentinel(SentinelLock { redis: RedisLock { renew: Some(renew), .. }, .. }) => Some(renew.every),
-            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::Etcd(_) | Self::None => None,
+            Self::Etcd(lock) => match lock.renew() {
+                Some(renew) => Some(renew.every),
+                None => None,
+            },
+            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => None,
         }
     }
 
@@ -211,7 +224,7 @@ impl Lock {
             // They rest on the same: what one of them does worse than the published lock is its own fault.
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) => redis_needs(level),
             Self::Sentinel(_) => sentinel::needs(level),
-            Self::Etcd(_) => etcd::needs(level),
+            Self::Etcd(lock) => lock.needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
         }
@@ -223,8 +236,8 @@ impl Lock {
         match self {
             Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) => crate::redis::lock::drift(ttl),
             Self::Redlock(lock) => lock.drift(ttl),
-            // The one has no lease, the other takes nothing off.
-            Self::None | Self::Etcd(_) => Duration::ZERO,
+            Self::Etcd(lock) => lock.drift_allowance(ttl),
+            Self::None => Duration::ZERO,
         }
     }
 
@@ -241,8 +254,17 @@ impl Lock {
     #[must_use]
     pub const fn promise(&self) -> Promise {
         match self {
-            Self::Etcd(_) => Promise::WhileOwned,
+            Self::Etcd(lock) => lock.promise(),
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => Promise::UntilDue,
+        }
+    }
+
+    /// Whether nobody but those that want it too counts how long its holder has not extended it.
+    #[must_use]
+    pub const fn is_counted_by_rivals(&self) -> bool {
+        match self {
+            Self::Etcd(lock) => lock.is_counted_by_rivals(),
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => false,
         }
     }
 

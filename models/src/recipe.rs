@@ -84,6 +84,13 @@ pub trait Recipe<H: Host>: Clone + 'static {
         false
     }
 
+    /// Asks the service whether the lock is the client's still, if the lock does that: as the acting task looks before it
+    /// goes ahead.
+    async fn is_still_held(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>) -> bool {
+        let _ = (host, lock, lease);
+        true
+    }
+
     /// Extends the lease, to `by` from now (`None`: to the lock's own length).
     async fn renew(&self, host: &H, lock: LockName, lease: &Lease<Self::Proof>, by: Option<Duration>) -> Renewal {
         let _ = (host, lock, lease, by);

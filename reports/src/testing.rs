@@ -89,6 +89,8 @@ impl Told {
                 renews: None,
                 bounds: Bounds::default(),
                 authorities: vec![REDIS],
+                is_logged: false,
+                counters: Vec::new(),
                 resource_checks_tokens: resource != "open",
             },
             asked: ABOUT_THE_RESOURCE.to_vec(),

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use host::{Clock, Duration, NodeId, Server};
-use models::etcd::{EtcdMutex, Rpc};
+use models::etcd::{EtcdKey, EtcdMutex, EtcdV3Lock, KubernetesLease, Rpc, Way};
 use models::guard::{Check, Ruling, Seen};
-use models::lock::Lock;
+use models::lock::{EtcdLock, Lock};
 use models::none::NoLock;
 use models::recipe::Recipe;
 use models::redis::{Ask, Command, Redisson, Redlock, SingleRedis, on_primary};
@@ -37,6 +37,14 @@ pub struct Bench {
     pub ttl: Option<Duration>,
     /// How long to wait for an answer, as the scenario sets it.
     pub call_timeout: Duration,
+}
+
+impl Bench {
+    /// The way to the cluster.
+    fn way(&self) -> Way {
+        let ttl = self.ttl.expect("the loader refuses locks of etcd without a lease");
+        Way { cluster: self.cluster, members: self.etcd.clone(), ttl, timeout: self.call_timeout }
+    }
 }
 
 /// A lock that takes part in a scenario, and, if it is not the scenario's own, the resource's check.
@@ -168,13 +176,18 @@ pub(crate) fn built_in<H: LocksHost>(
                 Redlock::new(&bench.redis, ttl, &switches)
             })
         }
-        Lock::Etcd(switches) => {
-            let switches = *switches;
-            program(bench, clock, resource, script, move |bench| {
-                let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
-                EtcdMutex::new(bench.cluster, &bench.etcd, ttl, bench.call_timeout, &switches)
-            })
-        }
+        Lock::Etcd(lock) => match *lock {
+            EtcdLock::Mutex(switches) => {
+                program(bench, clock, resource, script, move |bench| EtcdMutex::new(bench.way(), &switches))
+            }
+            EtcdLock::V3Lock => program(bench, clock, resource, script, |bench| EtcdV3Lock::new(bench.way())),
+            EtcdLock::Key(switches) => {
+                program(bench, clock, resource, script, move |bench| EtcdKey::new(bench.way(), &switches))
+            }
+            EtcdLock::Record(switches) => {
+                program(bench, clock, resource, script, move |bench| KubernetesLease::new(bench.way(), &switches))
+            }
+        },
         Lock::None => program(bench, clock, resource, script, |_| NoLock),
     }
 }

@@ -1,6 +1,6 @@
 //! What a cell's runs are judged by: the promises of its lock, as this world's clients use it.
 
-use host::{Duration, Ppm};
+use host::{Duration, NodeId, Ppm};
 use models::guard::Guard;
 use models::script::Step;
 use spec::{Assumption, Level, Property, Rules};
@@ -25,9 +25,21 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         // The longest lease has the least allowance in proportion.
         rate_allowance: cell.clients.iter().filter_map(rate_allowance).min().unwrap_or(Ppm::ZERO),
         authorities: nodes.authorities().collect(),
+        is_logged: nodes.keep_a_log(),
+        counters: counters(cell, nodes),
         renews: renews_every(cell),
         bounds: cell.bounds,
         resource_checks_tokens: checks_tokens(cell),
+    }
+}
+
+/// On whose clocks a lease is counted, beside its holder's, if not on that of the server that gave it.
+fn counters(cell: &Cell, nodes: &Nodes) -> Vec<NodeId> {
+    let by_rivals = cell.clients.iter().any(|client| client.lock.is_counted_by_rivals());
+    match (by_rivals, nodes.keep_a_log()) {
+        (true, _) => nodes.clients().collect(),
+        (false, true) => nodes.granting().collect(),
+        (false, false) => Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use host::{Clock, Ending, NodeId, SimTime};
 use models::Nudge;
 use sim::{Bounds, Fault, Outcome, Record, Strike};
-use spec::{Entry, History, Judge, Judgement, NodeHistory, Note, Promise, Property, Verdict, speak_as_one};
+use spec::{Entry, History, Judge, Judgement, NodeHistory, Note, Property, Verdict, speak_as_one};
 
 use crate::cell::Cell;
 use crate::contender::Contender;
@@ -184,7 +184,7 @@ impl<'c> Player<'c> {
     /// The cluster in whose name its members speak, if that is what the lock servers are.
     fn cluster(&self) -> Option<NodeId> {
         let rules = &self.world.rules;
-        rules.authorities.first().copied().filter(|_| rules.promise == Promise::WhileOwned)
+        rules.authorities.first().copied().filter(|_| rules.is_logged)
     }
 
     fn mark_vacuous(&self, judgement: &mut Judgement, landed: &[bool]) {

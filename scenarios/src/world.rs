@@ -108,6 +108,11 @@ impl Nodes {
         self.all_servers().filter(|server| self.kinds[server.index()].grants())
     }
 
+    /// Whether they keep one log, of what each of them grants.
+    pub(crate) fn keep_a_log(&self) -> bool {
+        self.granting().any(|server| !self.kinds[server.index()].decides())
+    }
+
     /// Those that decide for themselves: members of a cluster are one, which is called by the first of them.
     pub(crate) fn authorities(&self) -> impl Iterator<Item = NodeId> {
         let first = self.granting().next();

@@ -67,6 +67,10 @@ pub struct Rules {
     pub rate_allowance: Ppm,
     /// The lock servers. A cluster of members that keep one log is one, by the name of its first member.
     pub authorities: Vec<NodeId>,
+    /// Whether what they grant is in a log that they keep together: that does not die with one of them.
+    pub is_logged: bool,
+    /// On whose clocks a lease is counted beside its holder's. None: on that of the server that gave it.
+    pub counters: Vec<NodeId>,
     /// How often the lock extends its lease by itself. `None`: it does not.
     pub renews: Option<Duration>,
     /// Within what something must have happened.
@@ -76,12 +80,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The lock servers that own nothing any more when they come back from the dead, unless they say so. A log does not die with
-    /// a member.
+    /// The lock servers that own nothing any more when they come back from the dead, unless they say so.
     pub(crate) fn mortal(&self) -> &[NodeId] {
-        match self.promise {
-            Promise::UntilDue => &self.authorities,
-            Promise::WhileOwned => &[],
-        }
+        if self.is_logged { &[] } else { &self.authorities }
     }
 }

@@ -80,6 +80,8 @@ impl Story {
             renews: None,
             bounds: Bounds::default(),
             authorities: (0..servers).map(NodeId::new).collect(),
+            is_logged: false,
+            counters: Vec::new(),
             resource_checks_tokens: false,
         };
         let history =

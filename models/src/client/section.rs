@@ -112,6 +112,11 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
         self.hold.lost.get() || recipe.knows_of_loss(self.hold.lock, &self.hold.lease)
     }
 
+    /// Whether the service has it as the client's still, if that is asked.
+    pub(super) async fn is_still_held(&self, host: &H, recipe: &L) -> bool {
+        recipe.is_still_held(host, self.hold.lock, &self.hold.lease).await
+    }
+
     /// The acting task takes notice of the loss.
     pub(super) async fn learn_of_loss(&self, host: &H) {
         mark(host, Note::ToldOfLoss { attempt: self.attempt() }, points::TOLD_OF_LOSS).await;

@@ -17,10 +17,30 @@
 use std::cell::{Cell, OnceCell};
 use std::fmt;
 
-use host::{Duration, Purpose, Server};
+use host::{Duration, NodeId, Purpose, Server};
 
 use super::{EtcdError, EtcdHost, Reply, Response, Rpc};
 use crate::link::{Link, LinkError};
+
+/// Where a cluster is, and how a client asks it.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// By what name the history calls the cluster: that of its first member, which the client need not know.
+    pub cluster: NodeId,
+    /// The members that it asks.
+    pub members: Vec<Server<Rpc>>,
+    /// The length of its leases, in whole seconds.
+    pub ttl: Duration,
+    /// How long it waits for each answer.
+    pub timeout: Duration,
+}
+
+impl Way {
+    /// The length of its leases, as etcd is told it.
+    pub(super) fn seconds(&self) -> i64 {
+        i64::try_from(self.ttl.as_secs()).unwrap_or(i64::MAX)
+    }
+}
 
 /// One client's way to the members of a cluster.
 pub(super) struct Client<H: EtcdHost> {

@@ -41,6 +41,8 @@ pub enum EtcdError {
     LockLeaseNotFound,
     /// v3lock: no key to unlock. The same.
     LockEmptyKey,
+    /// v3lock, since 3.5: the key with which the client had queued is no more.
+    SessionExpired,
     /// Nothing came of it in time. It may be done yet.
     Timeout,
     /// The same, and the leader was lost meanwhile.
@@ -59,7 +61,7 @@ pub enum EtcdError {
 
 impl EtcdError {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::EmptyKey,
         Self::DuplicateKey,
         Self::TooManyOps,
@@ -69,6 +71,7 @@ impl EtcdError {
         Self::LeaseTtlTooLarge,
         Self::LockLeaseNotFound,
         Self::LockEmptyKey,
+        Self::SessionExpired,
         Self::Timeout,
         Self::TimeoutLeaderFail,
         Self::TimeoutConnectionLost,
@@ -88,7 +91,7 @@ impl EtcdError {
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
-            Self::LockLeaseNotFound | Self::LockEmptyKey | Self::DeadlineExceeded => 2,
+            Self::LockLeaseNotFound | Self::LockEmptyKey | Self::SessionExpired | Self::DeadlineExceeded => 2,
             Self::EmptyKey | Self::DuplicateKey | Self::TooManyOps => 3,
             Self::LeaseNotFound => 5,
             Self::TooManyRequests => 8,
@@ -117,6 +120,7 @@ impl EtcdError {
             Self::LeaseNotFound | Self::LockLeaseNotFound => "etcdserver: requested lease not found",
             Self::LeaseExists => "etcdserver: lease already exists",
             Self::LeaseTtlTooLarge => "etcdserver: too large lease TTL",
+            Self::SessionExpired => "mutex: session is expired",
             Self::Timeout => "etcdserver: request timed out",
             Self::TimeoutLeaderFail => "etcdserver: request timed out, possibly due to previous leader failure",
             Self::TimeoutConnectionLost => "etcdserver: request timed out, possibly due to connection lost",
@@ -145,6 +149,7 @@ digest_enum!(EtcdError {
     14 => TooManyRequests,
     15 => LockEmptyKey,
     16 => DeadlineExceeded,
+    17 => SessionExpired,
 });
 
 impl fmt::Display for EtcdError {

@@ -7,8 +7,9 @@
 //! | `Lock`: puts its key, unless it is there, and asks who is first, in one transaction | `queue_up` |
 //! | whoever is first has it | `acquire_by` |
 //! | `waitDeletes`: asks for the last of those before it, waits until that is deleted, and asks again | `wait_for_those_before` |
-//! | `waitDelete`: a watch from the revision of the answer on | `wait_until_deleted` |
+//! | `waitDelete`: a watch from the revision of the answer on | [`watch`](super::watch) |
 //! | (3.5) and then asks whether its own key is there still | [`AfterWait`] |
+//! | `Session.Done` | [`session`](super::session); [`Looks`] |
 //! | `Unlock`: deletes its key, whether or not it is there | `release` |
 //! | `IsOwner`: the condition `CreateRevision(key) = rev` for the program's own transactions; as a token: the revision | `Lease::token` |
 //!
@@ -17,16 +18,16 @@
 use std::fmt;
 use std::rc::Rc;
 
-use host::{Calls, Connection, Duration, Either, MonoTime, Name, NodeId, Part, Server, first};
+use host::{Either, MonoTime, Part, first};
 use spec::{Authorities, LockName};
 
-use super::client::{Client, Failure};
+use super::client::{Client, Failure, Way};
 use super::session::{Session, Sessions};
+use super::watch::until_deleted;
 use super::{
-    Body, Compare, Delete, EtcdHost, EventKind, Key, KeyValue, Keys, Op, Put, Range, Response, Revision, Rpc, Txn,
-    Value, Watch,
+    Body, Compare, Delete, EtcdHost, Key, KeyValue, Keys, Op, Put, Range, Response, Revision, Txn, Value, names,
 };
-use crate::lock::etcd::{AfterWait, EtcdLock, OnFailedUnlock};
+use crate::lock::etcd::{AfterWait, Looks, MutexLock, OnFailedUnlock};
 use crate::recipe::{Acquired, Lease, Recipe, Release};
 
 /// A client's locks on an etcd cluster, in one session after the other.
@@ -34,10 +35,9 @@ pub struct EtcdMutex<H: EtcdHost>(Rc<Inner<H>>);
 
 struct Inner<H: EtcdHost> {
     client: Client<H>,
-    /// The cluster's name: that of its first member, which the client need not know.
-    cluster: NodeId,
+    way: Way,
     sessions: Sessions,
-    switches: EtcdLock,
+    switches: MutexLock,
 }
 
 /// What the owner shows: its key, which hangs on its session.
@@ -56,23 +56,16 @@ struct Place {
 }
 
 impl<H: EtcdHost> EtcdMutex<H> {
-    /// Locks on the cluster that the history calls so, asked for at those members. `ttl` is in whole seconds, `timeout` for each request.
+    /// Locks on that cluster.
     #[must_use]
-    pub fn new(
-        cluster: NodeId,
-        members: &[Server<Rpc>],
-        ttl: Duration,
-        timeout: Duration,
-        switches: &EtcdLock,
-    ) -> Self {
-        let client = Client::new(members, timeout);
-        let sessions = Sessions::new(i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX));
-        Self(Rc::new(Inner { client, cluster, sessions, switches: *switches }))
+    pub fn new(way: Way, switches: &MutexLock) -> Self {
+        let (client, sessions) = (Client::new(&way.members, way.timeout), Sessions::new(way.seconds()));
+        Self(Rc::new(Inner { client, way, sessions, switches: *switches }))
     }
 
     /// Its key in the queue, put there unless it is there already; and whether it is the first.
     async fn queue_up(&self, host: &H, lock: LockName, session: &Session) -> Result<Place, Failure> {
-        let stem = stem(lock);
+        let stem = names::queue(lock);
         let key = Key::under(stem, session.lease);
         let first = Op::Range(Range::first_created(stem));
         let put = Op::Put(Put::new(key, Value::from(""), Some(session.lease)));
@@ -96,33 +89,13 @@ impl<H: EtcdHost> EtcdMutex<H> {
 
     /// Waits until every key before that revision is deleted.
     async fn wait_for_those_before(&self, host: &H, lock: LockName, revision: Revision) -> Result<(), Failure> {
-        let before = Range::last_created_by(stem(lock), Revision(revision.0 - 1));
+        let before = Range::last_created_by(names::queue(lock), Revision(revision.0 - 1));
         loop {
             let response = self.0.client.call(host, before.clone().into()).await?;
             match only(&response) {
                 None => return Ok(()),
-                Some(last) => self.wait_until_deleted(host, last.key, response.header.revision).await?,
+                Some(last) => until_deleted(host, &self.0.client, last.key, response.header.revision).await,
             }
-        }
-    }
-
-    /// Watches that key from that revision on until it is deleted.
-    async fn wait_until_deleted(&self, host: &H, key: Key, mut from: Revision) -> Result<(), Failure> {
-        let client = &self.0.client;
-        loop {
-            let opened = <H as Calls<Rpc>>::connect(host, client.turn(host), client.timeout()).await;
-            if let Ok(stream) = opened {
-                let watch = Watch::of(Keys::One(key), Some(from));
-                if stream.call(watch.into(), client.timeout()).await.is_ok() {
-                    while let Some(push) = stream.pushed().await {
-                        if push.events.iter().any(|event| matches!(event.kind, EventKind::Delete { .. })) {
-                            return Ok(());
-                        }
-                        from = push.header.revision.next();
-                    }
-                }
-            }
-            host.sleep(AGAIN).await;
         }
     }
 
@@ -151,7 +124,7 @@ impl<H: EtcdHost> EtcdMutex<H> {
             proof: Ticket { key: place.key, session },
             token: Some(place.revision.as_token()),
             until: None,
-            counted: Authorities::one(self.0.cluster),
+            counted: Authorities::one(self.0.way.cluster),
         })
     }
 }
@@ -199,6 +172,18 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
         lease.proof.session.is_done()
     }
 
+    async fn is_still_held(&self, host: &H, _: LockName, lease: &Lease<Ticket>) -> bool {
+        let key = Range::of(Keys::One(lease.proof.key));
+        let look = match self.0.switches.looks {
+            Looks::Library => return true,
+            Looks::Cluster => key,
+            Looks::Member => Range { serializable: true, ..key },
+        };
+        // Who gets no answer does not know.
+        let response = self.0.client.call(host, look.into()).await;
+        response.is_ok_and(|response| only(&response).is_some())
+    }
+
     async fn release(&self, host: &H, _: LockName, lease: &Lease<Ticket>) -> Release {
         match self.delete(host, lease.proof.key).await {
             Ok(_) => Release::Confirmed,
@@ -210,14 +195,6 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
             }
         }
     }
-}
-
-/// How long a watch that broke waits before it is made anew (`retryConnWait`).
-const AGAIN: Duration = Duration::from_millis(500);
-
-/// The lock's name with a slash: its keys are below that.
-fn stem(lock: LockName) -> Name {
-    Name::from(format!("{lock}/"))
 }
 
 const fn created(kv: &KeyValue) -> Revision {

@@ -1,8 +1,10 @@
-//! For the history: whose key is the first of its lock. Nothing in the model reads it; of real servers it is found out in
-//! the same way, from what they tell of their keys.
+//! For the history: whose lock it is. Nothing in the model reads it; of real servers it is found out in the same way, from
+//! what they tell of their keys.
 //!
-//! A lock is a prefix, and its owner's is the key below it that was created first: so it is with `concurrency.Mutex` and with
-//! `v3lock`. A key that is not made of a lease's number is no lock's.
+//! * Where clients queue, with `concurrency.Mutex` and with `v3lock`, a lock is a prefix, and its owner's is the key below it that
+//!   was created first. These keys are made of leases' numbers.
+//! * Where a lock has [one key](names::lock_of), its owner is who put that last. Nobody is, if it is not there, or says
+//!   so. Who puts another name there than there was has found the other's time to be over.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +13,27 @@ use host::{AttemptId, Name};
 use super::answer::EventKind;
 use super::api::{Operand, Txn};
 use super::key::{Key, Revision};
+use super::names;
 
 /// Who stands behind which key.
 #[derive(Default, Debug)]
 pub struct Owners {
     attempts: BTreeMap<Key, AttemptId>,
-    /// By prefix.
+    /// By prefix, or by the one key.
     locks: BTreeMap<Name, Owned>,
+    /// By the one key: the name that is there.
+    holders: BTreeMap<Name, String>,
+}
+
+/// A lock has another owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed {
+    /// The lock's name.
+    pub lock: Name,
+    /// Its owner from now on.
+    pub to: Option<AttemptId>,
+    /// Nobody asked for it: the former owner's time is over.
+    pub is_over: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +53,13 @@ impl Owners {
         found: Option<Key>,
         attempt: Option<AttemptId>,
         first: impl Fn(Name) -> Option<Key>,
-    ) -> Vec<(Name, Option<AttemptId>)> {
+    ) -> Vec<Passed> {
         let mut touched: Vec<Key> = events.iter().map(EventKind::key).filter(|key| key.lease().is_some()).collect();
         for event in events {
             match (event, attempt) {
-                (EventKind::Put(kv), Some(attempt)) if kv.create_revision == kv.mod_revision => {
+                (EventKind::Put(kv), Some(attempt))
+                    if kv.create_revision == kv.mod_revision && kv.key.lease().is_some() =>
+                {
                     self.attempts.insert(kv.key, attempt);
                 }
                 (EventKind::Delete { key, .. }, _) => drop(self.attempts.remove(key)),
@@ -56,7 +74,31 @@ impl Owners {
             self.attempts.insert(key, attempt);
             touched.push(key);
         }
-        touched.iter().filter_map(|key| self.look_again(key.stem(), &first)).collect()
+        let mut changed: Vec<_> = touched.iter().filter_map(|key| self.look_again(key.stem(), &first)).collect();
+        for event in events {
+            if let Some(lock) = names::lock_of(event.key()) {
+                changed.extend(self.take_single(lock, event, attempt).into_iter().flatten());
+            }
+        }
+        changed
+    }
+
+    /// What happened to a lock's one key.
+    fn take_single(&mut self, lock: Name, event: &EventKind, attempt: Option<AttemptId>) -> [Option<Passed>; 2] {
+        let key = event.key();
+        let stem = key.stem();
+        let holder = match event {
+            EventKind::Put(kv) => names::holder(&kv.value),
+            EventKind::Delete { .. } => None,
+        };
+        let former = match &holder {
+            Some(holder) => self.holders.insert(stem, holder.clone()),
+            None => self.holders.remove(&stem),
+        };
+        let is_taken_over = former.is_some() && holder.is_some() && former != holder;
+        let over = is_taken_over.then(|| self.owns(stem, lock, None)).flatten();
+        let owner = holder.map(|_| (key, attempt));
+        [over.map(|passed| Passed { is_over: true, ..passed }), self.owns(stem, lock, owner)]
     }
 
     /// The lock and the attempt of its owner, if that key is the owner's.
@@ -68,21 +110,25 @@ impl Owners {
     }
 
     /// The lock, and who owns it, if that has changed.
-    fn look_again(&mut self, stem: Name, first: impl Fn(Name) -> Option<Key>) -> Option<(Name, Option<AttemptId>)> {
+    fn look_again(&mut self, stem: Name, first: impl Fn(Name) -> Option<Key>) -> Option<Passed> {
         let owner = first(stem).map(|key| (key, self.attempts.get(&key).copied()));
-        let lock = || Name::from(stem.trim_end_matches('/'));
-        let owned = self.locks.entry(stem).or_insert_with(|| Owned { lock: lock(), owner: None });
+        self.owns(stem, Name::from(stem.trim_end_matches('/')), owner)
+    }
+
+    fn owns(&mut self, stem: Name, lock: Name, owner: Option<(Key, Option<AttemptId>)>) -> Option<Passed> {
+        let owned = self.locks.entry(stem).or_insert(Owned { lock, owner: None });
         if owned.owner == owner {
             return None;
         }
         owned.owner = owner;
-        Some((owned.lock, owner.and_then(|(_, attempt)| attempt)))
+        Some(Passed { lock, to: owner.and_then(|(_, attempt)| attempt), is_over: false })
     }
 }
 
-/// The key that a transaction was to create, and that was there already: nothing happened then.
+/// The key in a queue that a transaction was to create, and that was there already: nothing happened then.
 #[must_use]
 pub fn found_own(txn: &Txn, events: &[EventKind]) -> Option<Key> {
     let compare = txn.compare.first()?;
-    (events.is_empty() && compare.operand == Operand::Create(Revision(0))).then_some(compare.key)
+    let enters = compare.key.lease().is_some() && compare.operand == Operand::Create(Revision(0));
+    (events.is_empty() && enters).then_some(compare.key)
 }

@@ -399,6 +399,7 @@ impl Service<Locks> for Etcd {
     fn on_close(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
         if !self.member.on_close(cx, conn) {
             self.watches.forget(conn);
+            self.lockings_forget(cx, conn);
             if self.forwards.lost(conn) {
                 cx.set_timer(AGAIN, Deadline::Mono(cx.mono + TICK));
             }

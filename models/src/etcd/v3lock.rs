@@ -8,7 +8,8 @@
 //!    is there already keeps its place.
 //! 3. Who is not first looks for the one before it, and waits until that one's key is deleted; then again.
 //! 4. When there is nobody before it, the lock is taken to be held. **Nobody looks whether its own key is there still**:
-//!    one whose lease has ended meanwhile is told that it holds a lock, whose key does not exist. (etcd 3.5 looks.)
+//!    one whose lease has ended meanwhile is told that it holds a lock, whose key does not exist. (etcd 3.5 looks, and so
+//!    does one whose version is [`Fixed`](Version::Fixed).)
 //!
 //! A wait that fails gives the place up: the key is deleted. Left out: that the session may keep the lease alive once
 //! before it lets go of it.
@@ -19,6 +20,8 @@ use super::answer::{Body, Header, Reply, Response};
 use super::api::{Compare, Delete, Op, Put, Range, Rpc, Txn};
 use super::error::EtcdError;
 use super::key::{Key, LeaseId, Revision};
+use super::names;
+use crate::lock::etcd::Version;
 
 /// The seconds to live of a lease that the client did not bring.
 const TTL: i64 = 60;
@@ -30,6 +33,7 @@ pub struct Locking {
     queue: Name,
     key: Option<Key>,
     stage: Stage,
+    version: Version,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +43,7 @@ enum Stage {
     /// Who was created at that revision or before comes first.
     Looks(Revision),
     Waits(Revision),
+    Checks,
     GivesUp(EtcdError),
 }
 
@@ -56,8 +61,8 @@ pub enum Next {
 impl Locking {
     /// Somebody asks for a lock.
     #[must_use]
-    pub fn begin(name: Name, lease: Option<LeaseId>) -> (Self, Next) {
-        let mut locking = Self { queue: Name::from(format!("{name}/")), key: None, stage: Stage::Grants };
+    pub fn begin(name: Name, lease: Option<LeaseId>, version: Version) -> (Self, Next) {
+        let mut locking = Self { queue: names::queue(name), key: None, stage: Stage::Grants, version };
         let next = match lease {
             Some(lease) => locking.enter(lease),
             None => Next::Ask(Rpc::LeaseGrant { ttl: TTL, id: None }),
@@ -86,12 +91,17 @@ impl Locking {
                 }
             }
             (Stage::Looks(before), Body::Range { kvs, .. }) => match kvs.first() {
+                None if self.version == Version::Fixed => self.check(),
                 None => self.hold(response.header),
                 Some(kv) => {
                     self.stage = Stage::Waits(before);
                     Next::Await(kv.key, response.header.revision)
                 }
             },
+            (Stage::Checks, Body::Range { kvs, .. }) if kvs.is_empty() => {
+                Next::Answer(Reply::Failed(EtcdError::SessionExpired))
+            }
+            (Stage::Checks, Body::Range { .. }) => self.hold(response.header),
             (Stage::GivesUp(error), _) => Next::Answer(Reply::Failed(error)),
             (stage, body) => unreachable!("{stage:?} is not answered by {body:?}"),
         }
@@ -122,6 +132,19 @@ impl Locking {
         Next::Ask(Range::last_created_by(self.queue, before).into())
     }
 
+    /// Whether its own key is there still.
+    fn check(&mut self) -> Next {
+        self.stage = Stage::Checks;
+        let key = self.key.expect("it is in the queue");
+        Next::Ask(Range::of(super::Keys::One(key)).into())
+    }
+
+    /// Who asked is gone: it gives up, if it stands in the queue by now.
+    pub fn on_cancel(&mut self) -> Option<Next> {
+        let waits = matches!(self.stage, Stage::Looks(_) | Stage::Waits(_) | Stage::Checks);
+        waits.then(|| self.fail(EtcdError::Timeout))
+    }
+
     fn hold(&self, header: Header) -> Next {
         let key = self.key.expect("it is in the queue");
         Next::Answer(Reply::Done(Box::new(Response { header, body: Body::Lock { key } })))
@@ -131,7 +154,7 @@ impl Locking {
     fn fail(&mut self, error: EtcdError) -> Next {
         let error = if error == EtcdError::LeaseNotFound { EtcdError::LockLeaseNotFound } else { error };
         match (self.stage, self.key) {
-            (Stage::Looks(_) | Stage::Waits(_), Some(key)) => {
+            (Stage::Looks(_) | Stage::Waits(_) | Stage::Checks, Some(key)) => {
                 self.stage = Stage::GivesUp(error);
                 Next::Ask(Delete::one(key).into())
             }

@@ -1,176 +1,159 @@
-//! The switches of `concurrency.Mutex` on an etcd cluster, and the settings of its members.
+//! Locks on an etcd cluster: which there are, how each can be set, and how the cluster's members are.
+//!
+//! | lock | keys | who owns it |
+//! |---|---|---|
+//! | [`MutexLock`], v3lock | a queue of keys below the lock's name, each on its owner's session | whose key was created first |
+//! | [`KeyLock`] | one key, put if it is not there, on a lease | who put it |
+//! | [`RecordLock`] | one key without a lease, in which the owner writes that it is there | who wrote it last |
+
+mod key;
+mod mutex;
+mod record;
+mod servers;
+
+pub use key::{Expires, KeyLibrary, KeyLock, Waits};
+pub use mutex::{AfterWait, Looks, MutexLock, OnFailedUnlock};
+pub use record::{DeadlineFrom, Identity, JudgedBy, LengthOf, RecordLock};
+pub(super) use servers::NAME;
+pub use servers::{Checkpoints, EtcdServers, LEAST_LEASE, MOST_MEMBERS, PreVote, Version};
 
 use host::{Duration, Operation};
-use spec::{Assumption, Level};
+use spec::{Assumption, Level, Promise};
 
-use super::service::{ServerGroup, ServerKind, Service};
-use super::switch::{Choice, Switch, Takes, choices};
-use super::{LockFacts, Occasion};
+use super::switch::Switch;
+use super::{LockFacts, Occasion, Renew};
 
-/// `concurrency.Mutex`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct EtcdLock {
-    /// What it does when its turn has come.
-    pub after_wait: AfterWait,
-    /// What becomes of its session when it could not give the lock back.
-    pub on_failed_unlock: OnFailedUnlock,
-}
-
-choices! {
-    AfterWait at "after-wait": "What a client does when all that were before it in the queue are gone." {
-        Unchecked = "unchecked", "It takes the lock to be its own",
-            "https://github.com/etcd-io/etcd/issues/11456; clientv3/concurrency/mutex.go of etcd 3.4";
-        KeyChecked = "key-checked", "It asks whether its own key is there still",
-            "https://github.com/etcd-io/etcd/commit/b14c7cd44, in 3.5";
-    }
-}
-
-choices! {
-    OnFailedUnlock at "on-failed-unlock": "What becomes of the client's session when nobody confirmed that its key is deleted." {
-        SessionKept = "session-kept", "It is used again: the next try may find the old key, and is let in with the old revision",
-            "https://github.com/etcd-io/etcd/blob/v3.4.23/clientv3/concurrency/mutex.go, Unlock";
-        SessionLeft = "session-left", "It is left to end, and the next try has a new one, with a key of its own",
-            "our own: so that no two grants have one revision";
-    }
-}
-
-/// How a cluster is set.
+/// A lock on an etcd cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EtcdServers {
-    /// How many members it has.
-    pub members: u16,
-    /// Whose faults it has.
-    pub version: Version,
-    /// Whether a member asks the others before it stands for election.
-    pub pre_vote: PreVote,
-    /// Whether the leader tells the others how much is left of long leases.
-    pub checkpoints: Checkpoints,
+pub enum EtcdLock {
+    /// `concurrency.Mutex`.
+    Mutex(MutexLock),
+    /// v3lock: the server queues for its client.
+    V3Lock,
+    /// One key that is put if it is not there.
+    Key(KeyLock),
+    /// A record that its holder keeps writing.
+    Record(RecordLock),
 }
 
-impl Default for EtcdServers {
-    fn default() -> Self {
-        let (version, pre_vote, checkpoints) = Default::default();
-        Self { members: 3, version, pre_vote, checkpoints }
+/// What the loader must know of each.
+pub(super) const FACTS: [LockFacts; 4] = [mutex::FACTS, V3LOCK, key::FACTS, record::FACTS];
+
+/// What watches tell.
+const EVENTS: Operation = Operation("events");
+
+/// What is the same for all of them.
+const fn facts() -> LockFacts {
+    LockFacts {
+        name: "",
+        title: "",
+        groups: &servers::GROUP,
+        points: &[],
+        operations: &[],
+        pushes: &[],
+        has_token: true,
+        switches: &[],
+        service_name: NAME,
+        service: &servers::SERVICE,
     }
 }
 
-choices! {
-    Version at "version": "Which faults the servers have that were mended later." {
-        V3_4_23 = "3.4.23", "Those of 3.4.23: a deposed leader may end a lease that its successor keeps alive, and a wall clock that is set moves the ends of leases",
-            "https://github.com/etcd-io/etcd/issues/15247 and https://github.com/etcd-io/etcd/issues/12291";
-        Fixed = "fixed", "None of them",
-            "https://github.com/etcd-io/etcd/pull/17465 (in 3.4.31) and https://github.com/etcd-io/etcd/pull/12292 (in 3.5.0)";
-    }
-}
-
-choices! {
-    PreVote at "pre-vote": "Whether a member that hears of no leader asks the others before it stands for election." {
-        Off = "off", "It stands at once, and a leader that hears of it steps down",
-            "https://github.com/etcd-io/etcd/blob/v3.4.23/embed/config.go, PreVote";
-        On = "on", "It stands if a majority would vote for it", "https://github.com/etcd-io/etcd/pull/12770, the default in 3.5";
-    }
-}
-
-choices! {
-    Checkpoints at "checkpoints": "Whether the leader has it written down how much is left of a lease." {
-        Off = "off", "It does not: after a change of the leader a lease begins anew",
-            "https://github.com/etcd-io/etcd/blob/v3.4.23/embed/config.go, ExperimentalEnableLeaseCheckpoint";
-        Persisted = "persisted", "Every five minutes",
-            "https://github.com/etcd-io/etcd/pull/13508, ExperimentalEnableLeaseCheckpointPersist, in 3.4.20";
-    }
-}
-
-const GROUP: [ServerGroup; 1] = [ServerGroup {
-    prefix: "etcd",
-    kind: ServerKind::Etcd,
-    size: |service| match service {
-        Service::Etcd(servers) => servers.members,
-        Service::Redis(_) | Service::Sentinel(_) => 0,
-    },
-}];
-
-/// What the loader must know.
-pub(super) const FACTS: LockFacts = LockFacts {
-    name: "etcd",
-    title: "a cluster of etcd, `concurrency.Mutex`: a queue of keys on sessions",
-    groups: &GROUP,
-    points: &[],
-    operations: &OPERATIONS,
-    pushes: &PUSHES,
-    has_token: true,
-    switches: &[AfterWait::SWITCH, OnFailedUnlock::SWITCH],
-    service_name: NAME,
-    service: &SERVICE,
+const V3LOCK: LockFacts = LockFacts {
+    name: "etcd-v3lock",
+    title: "the same queue, in which the server stands for its client: v3lock of etcd",
+    operations: &[Operation("lease-grant"), Operation("keep-alive"), Operation("lock"), Operation("unlock")],
+    ..facts()
 };
 
-/// The shortest lease: 1.5 times the election timeout, in whole seconds
-/// (<https://github.com/etcd-io/etcd/blob/v3.4.23/etcdserver/server.go>, `minTTL`).
-pub const LEAST_LEASE: Duration = Duration::from_secs(2);
-
-/// The name of its servers' settings.
-pub(super) const NAME: &str = "etcd";
-
-/// The most members of a cluster.
-pub const MOST_MEMBERS: u16 = 5;
-
-const SERVICE: [Switch; 4] = [
-    Switch {
-        path: "members",
-        about: "How many members the cluster has.",
-        takes: Takes::Number {
-            least: 1,
-            most: MOST_MEMBERS,
-            default: "3",
-            source: "https://etcd.io/docs/v3.4/faq/, why an odd number of members",
-        },
-    },
-    Version::SWITCH,
-    PreVote::SWITCH,
-    Checkpoints::SWITCH,
-];
-
-const OPERATIONS: [Operation; 6] = [
-    Operation("lease-grant"),
-    Operation("keep-alive"),
-    Operation("txn"),
-    Operation("get"),
-    Operation("watch"),
-    Operation("delete"),
-];
-const PUSHES: [Operation; 1] = [Operation("events")];
-
 impl EtcdLock {
+    /// Its place among [`FACTS`].
+    pub(super) const fn place(self) -> usize {
+        match self {
+            Self::Mutex(_) => 0,
+            Self::V3Lock => 1,
+            Self::Key(_) => 2,
+            Self::Record(_) => 3,
+        }
+    }
+
     /// The requests that it sends, each on its occasion.
     pub(super) fn operations(self) -> Vec<(Operation, Occasion)> {
-        let on = |occasion| move |name| (Operation(name), occasion);
-        let mut sent: Vec<_> =
-            ["lease-grant", "txn", "get", "watch", "delete"].map(on(Occasion::Acquire)).into_iter().collect();
-        sent.push((Operation("keep-alive"), Occasion::Renew));
-        sent.push((Operation("delete"), Occasion::Release));
-        sent
+        use Occasion::{Acquire, Release, Renew};
+        let sent: &[_] = match self {
+            Self::Mutex(_) => &mutex::SENT,
+            Self::V3Lock => &[("lease-grant", Acquire), ("lock", Acquire), ("keep-alive", Renew), ("unlock", Release)],
+            Self::Key(lock) => return lock.operations(),
+            Self::Record(_) => &record::SENT,
+        };
+        sent.iter().map(|(name, occasion)| (Operation(name), *occasion)).collect()
     }
 
     /// What its servers push.
-    pub(super) const fn pushes() -> &'static [Operation] {
-        &PUSHES
+    pub(super) const fn pushes(self) -> &'static [Operation] {
+        match self {
+            Self::Mutex(_) | Self::Key(KeyLock { waits: Waits::Watching, .. }) => &[EVENTS],
+            Self::V3Lock | Self::Key(_) | Self::Record(_) => &[],
+        }
+    }
+
+    /// How its lease is extended, beside its library's own sessions.
+    pub(super) const fn renew(self) -> Option<Renew> {
+        match self {
+            Self::Mutex(_) | Self::V3Lock => None,
+            Self::Key(lock) => lock.renew,
+            Self::Record(lock) => Some(lock.renew()),
+        }
+    }
+
+    /// Whether its library keeps a session alive.
+    pub(super) const fn has_session(self) -> bool {
+        matches!(self, Self::Mutex(_) | Self::V3Lock)
+    }
+
+    /// For how long a grant of it is promised.
+    pub(super) const fn promise(self) -> Promise {
+        match self {
+            Self::Mutex(_) | Self::V3Lock => Promise::WhileOwned,
+            Self::Key(_) | Self::Record(_) => Promise::UntilDue,
+        }
+    }
+
+    /// By how much its promise is shorter than the lease.
+    pub(super) fn drift_allowance(self, ttl: Duration) -> Duration {
+        match self {
+            Self::Mutex(_) | Self::V3Lock | Self::Key(_) => Duration::ZERO,
+            Self::Record(lock) => ttl.saturating_sub(lock.promised()),
+        }
+    }
+
+    /// Whether nobody but its rivals counts how long it has not been extended.
+    pub(super) const fn is_counted_by_rivals(self) -> bool {
+        matches!(self, Self::Record(_))
+    }
+
+    /// What its promises rest on.
+    pub(super) const fn needs(self, level: Level) -> &'static [Assumption] {
+        use Assumption::{PauseWithinValidity, RateWithinDrift, ResourceChecksTokens, SyncedDisk};
+        match (level, self.promise()) {
+            // Keys are created in the order of the log, one at a time, whatever clocks, pauses and messages do. The log
+            // is what disks have synced.
+            (Level::Conduct | Level::Fence | Level::Token, _) | (Level::Grant, Promise::WhileOwned) => &[SyncedDisk],
+            // The lease must outlive what its holder was promised, on another's clock.
+            (Level::Grant | Level::Tenure, Promise::UntilDue) => &[SyncedDisk, RateWithinDrift],
+            // Who ends a session is the leader, by its monotonic clock, and the holder keeps it alive at a third of the
+            // lease by its own: it takes a pause, or clocks of which one is three times as fast, to miss that.
+            (Level::Tenure, Promise::WhileOwned) => &[SyncedDisk, PauseWithinValidity],
+            // And the program counts from when an answer came, where the server counts from when it made it: it
+            // believes for longer than it should by the answer's way, and by what a slow clock adds.
+            (Level::Belief, _) => &[SyncedDisk, PauseWithinValidity, RateWithinDrift],
+            (Level::Effect, _) => &[SyncedDisk, PauseWithinValidity, RateWithinDrift, ResourceChecksTokens],
+            // The session of who is gone ends by itself.
+            (Level::Return, _) => &[],
+        }
     }
 }
 
-/// What its promises rest on.
-pub(super) const fn needs(level: Level) -> &'static [Assumption] {
-    use Assumption::{PauseWithinValidity, RateWithinDrift, ResourceChecksTokens, SyncedDisk};
-    match level {
-        // Keys are created in the order of the log, one at a time, whatever clocks, pauses and messages do. The log
-        // is what disks have synced.
-        Level::Conduct | Level::Fence | Level::Token | Level::Grant => &[SyncedDisk],
-        // Who ends a session is the leader, by its monotonic clock, and the holder keeps it alive at a third of the
-        // lease by its own: it takes a pause, or clocks of which one is three times as fast, to miss that.
-        Level::Tenure => &[SyncedDisk, PauseWithinValidity],
-        // And the program counts from when an answer came, where the server counts from when it made it: it
-        // believes for longer than it should by the answer's way, and by what a slow clock adds.
-        Level::Belief => &[SyncedDisk, PauseWithinValidity, RateWithinDrift],
-        Level::Effect => &[SyncedDisk, PauseWithinValidity, RateWithinDrift, ResourceChecksTokens],
-        // The session of who is gone ends by itself.
-        Level::Return => &[],
-    }
+/// The switches of a lock whose library extends it.
+const fn renewing(every: &'static str, source: &'static str) -> [Switch; 4] {
+    Renew::switches(every, source)
 }

@@ -5,13 +5,15 @@
 //!   its kind has: single Redis, `INCR` in the script that takes the lock. A lock that is told to give
 //!   none is refused there: its operations would carry no token.
 
+mod etcd;
+
 use host::Duration;
 use models::guard::Guard;
 use models::lock::redlock::{Library, MajorityToken};
 use models::lock::switch::Choice;
 use models::lock::{
-    EtcdLock, LEAST_LEASE, LOCKS, Lock, MOST_NODES, MOST_SENTINELS, RedisLock, RedissonLock, RedlockLock, Renew, SLOT,
-    SentinelLock, Take, TokenSource, WaitFor,
+    LOCKS, Lock, MOST_NODES, MOST_SENTINELS, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take,
+    TokenSource, WaitFor,
 };
 
 use super::error::Sink;
@@ -68,7 +70,10 @@ pub(super) fn lock(
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
         "redlock" => choice.table(sink, |fields| redlock(fields, guard, ttl, call_timeout)).map(Lock::Redlock),
         "redis-sentinel" => choice.table(sink, |fields| sentinel(fields, guard, ttl)).map(Lock::Sentinel),
-        "etcd" => choice.table(sink, |fields| etcd(fields, ttl)).map(Lock::Etcd),
+        "etcd" => choice.table(sink, |fields| etcd::mutex(fields, ttl)).map(Lock::Etcd),
+        "etcd-v3lock" => choice.table(sink, |fields| etcd::v3lock(fields, ttl)).map(Lock::Etcd),
+        "etcd-key" => choice.table(sink, |fields| etcd::key(fields, ttl)).map(Lock::Etcd),
+        "kubernetes-lease" => choice.table(sink, |fields| etcd::record(fields, ttl)).map(Lock::Etcd),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
@@ -134,24 +139,6 @@ fn sentinel(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Du
     });
     let redis = redis(fields, guard, ttl);
     Some(SentinelLock { redis: redis?, finds: finds?, verifies: verifies?, wait: wait? })
-}
-
-fn etcd(fields: &mut Fields<'_>, ttl: Option<Option<Duration>>) -> Option<EtcdLock> {
-    let (after_wait, on_failed_unlock) = (switch(fields), switch(fields));
-    match ttl? {
-        None => fields.sink.error(fields.site, "a session of etcd has an end: `ttl` is \"none\""),
-        Some(ttl) if ttl.subsec_nanos() != 0 => {
-            fields.sink.error(fields.site, "etcd takes leases in whole seconds, and `ttl` is none such");
-        }
-        Some(ttl) if ttl < LEAST_LEASE => {
-            fields.sink.error(
-                fields.site,
-                "etcd raises leases of less than 2 s to 2 s, so that `ttl` would not be what it says",
-            );
-        }
-        Some(_) => return Some(EtcdLock { after_wait: after_wait?, on_failed_unlock: on_failed_unlock? }),
-    }
-    None
 }
 
 fn redisson(fields: &mut Fields<'_>, guard: Option<Guard>, ttl: Option<Option<Duration>>) -> Option<RedissonLock> {

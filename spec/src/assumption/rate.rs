@@ -3,7 +3,8 @@
 //!
 //! Broken if that happens while both count a lease: from the moment at which the server made the attempt
 //! the owner, until it names another, or until the promised window is over. (What a holder's clock misses
-//! before that only shortens its promise.) From its death on a server counts nothing, and true time stands
+//! before that only shortens its promise.) Where [others](crate::Rules::counters) count, the members of a cluster or rivals, it is
+//! any of their clocks, but the holder's own. From its death on a server counts nothing, and true time stands
 //! in for its clock: by that it is kept away until the lease is over. The holder's
 //! clock and the server's are those on which each counts the lease: while the holder's stands still, as the
 //! monotonic one in machine sleep, it is outrun by any that runs.
@@ -25,7 +26,8 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
         let counts_on = case.lease_clock(*node);
         clocks(node).iter().map(move |clock| counts_on.rate_in(clock))
     };
-    let fastest = case.rules.authorities.iter().flat_map(rates).max()?;
+    let counters = if case.rules.counters.is_empty() { &case.rules.authorities } else { &case.rules.counters };
+    let fastest = counters.iter().flat_map(rates).max()?;
     let slowest = case.rules.policies.keys().flat_map(rates).min()?;
     if !outruns(fastest, slowest, allowance) {
         return None;
@@ -36,8 +38,13 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
         let client = case.grants[claim].attempt.client();
         let of = |node: NodeId| Counting { clocks: clocks(&node), on: case.lease_clock(node) };
         let outrun = |server, from, to: SimTime| first_outrun(&server, &of(client), allowance, from, to.min(end));
-        first = earlier(first, outrun(of(server), from, to.min(died)));
-        first = earlier(first, outrun(TRUE_TIME, died, to));
+        for counter in case.rules.counters.iter().filter(|counter| **counter != client) {
+            first = earlier(first, outrun(of(*counter), from, to));
+        }
+        if case.rules.counters.is_empty() {
+            first = earlier(first, outrun(of(server), from, to.min(died)));
+            first = earlier(first, outrun(TRUE_TIME, died, to));
+        }
     }
     first
 }
@@ -151,6 +158,25 @@ mod tests {
     }
 
     fn nothing(_: &mut Story) {}
+
+    #[test]
+    fn where_others_count_it_is_any_of_theirs() {
+        let counted_by = |counters: &[u16], fast: u16| {
+            let before = |story: &mut Story| {
+                story.rules.counters = counters.iter().map(|node| host::NodeId::new(*node)).collect();
+                let story = story.at(5);
+                let node = if fast == 0 { story.server(1) } else { story.client(fast) };
+                node.runs_at(10_001);
+            };
+            breach(before, nothing)
+        };
+        assert_eq!(counted_by(&[], 0), Some(ms(10)));
+        // One server, and then the clients.
+        let clients = [1, 2];
+        assert_eq!(counted_by(&clients, 0), None, "the server counts nothing");
+        assert_eq!(counted_by(&clients, 2), Some(ms(10)), "a rival does");
+        assert_eq!(counted_by(&clients, 1), None, "a fast holder gives up early");
+    }
 
     #[test]
     fn a_server_that_is_faster_than_the_allowance_breaks_it_from_the_grant_on() {

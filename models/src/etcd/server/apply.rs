@@ -5,7 +5,7 @@ use spec::{Cause, Note};
 
 use super::{Command, Etcd, EtcdLog, clocks};
 use crate::domain::Locks;
-use crate::etcd::owners::found_own;
+use crate::etcd::owners::{Passed, found_own};
 use crate::etcd::store::{Applied, Change};
 use crate::log;
 
@@ -17,17 +17,18 @@ impl Etcd {
         let outcome = self.store.apply(change);
         self.count(cx, change, &outcome);
         let events = self.store.history()[before..].to_vec();
-        let cause = if *is_asked { Cause::Request(proposal.attempt) } else { Cause::Expiry };
+        let cause =
+            |is_over: bool| if *is_asked && !is_over { Cause::Request(proposal.attempt) } else { Cause::Expiry };
         let found = match (change, &outcome) {
             (Change::Txn(txn), Ok(_)) => found_own(txn, &events),
             _ => None,
         };
         let first = |stem| self.store.first_created(stem).map(|kv| kv.key);
-        let owned = self.owners.take(&events, found, proposal.attempt, first);
+        let passed = self.owners.take(&events, found, proposal.attempt, first);
         // What it knew to be agreed upon before it last started it has said before.
-        for (lock, attempt) in owned.into_iter().filter(|_| !applied.again) {
+        for Passed { lock, to, is_over } in passed.into_iter().filter(|_| !applied.again) {
             let (member, index, leads) = (cx.node, applied.entry.place.index, self.member.leads());
-            cx.note(Note::Applied { member, index, leads, key: lock, attempt, cause });
+            cx.note(Note::Applied { member, index, leads, key: lock, attempt: to, cause: cause(is_over) });
         }
         if !events.is_empty() {
             let header = self.header(cx);

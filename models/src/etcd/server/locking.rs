@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::{Context, Name, Origin};
+use host::{ConnId, Context, Name, Origin};
 
 use super::{Etcd, For};
 use crate::domain::Locks;
@@ -22,7 +22,7 @@ pub(super) struct Lockings {
 
 impl Etcd {
     pub(super) fn lock(&mut self, cx: &mut Context<Locks>, from: Origin, name: Name, lease: Option<LeaseId>) {
-        let (locking, next) = Locking::begin(name, lease);
+        let (locking, next) = Locking::begin(name, lease, self.servers.version);
         let id = self.lockings.next;
         self.lockings.next += 1;
         self.lockings.all.insert(id, (from, locking));
@@ -34,6 +34,18 @@ impl Etcd {
         if let Some((_, locking)) = self.lockings.all.get_mut(&id) {
             let next = locking.on_reply(reply);
             self.go_on(cx, id, next);
+        }
+    }
+
+    /// That connection is closed: who was queued for on it leaves.
+    pub(super) fn lockings_forget(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
+        let of_conn = self.lockings.all.iter_mut().filter(|(_, (from, _))| from.conn == conn);
+        let left: Vec<_> = of_conn.map(|(id, (_, locking))| (*id, locking.on_cancel())).collect();
+        for (id, next) in left {
+            self.lockings.awaited.retain(|(of, _)| *of != id);
+            if let Some(next) = next {
+                self.go_on(cx, id, next);
+            }
         }
     }
 

@@ -62,8 +62,7 @@ fn only_a_client_that_acquires_can_be_cancelled() {
 
 #[test]
 fn a_node_that_could_not_be_read_is_one_mistake_and_not_two() {
-    let lock =
-        "unknown word `redlok`: the lock is one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `etcd`, `none`";
+    let lock = "unknown word `redlok`";
     let text = top("lock = «\"redlok\"»");
     refuse(&format!("{text}[fault.f]\nkill = [\"redis-1\", \"redlok-3\"]\n"), lock);
     refuse(&format!("{text}[fault.f]\nkill = \"servers\"\n"), lock);

@@ -99,8 +99,21 @@ fn every_switch_of_a_server_takes_its_words() {
         "an even number of members bears no more deaths than one less: take 1, 3 or 5",
     );
     let lease = |ttl: &str| top(&format!("lock = {{ etcd = «{{}}» }}\nttl = \"{ttl}\""));
-    refuse(&lease("none"), "a session of etcd has an end: `ttl` is \"none\"");
-    refuse(&lease("2500ms"), "etcd takes leases in whole seconds, and `ttl` is none such");
+    refuse(&lease("none"), "this lock has a lease, always, and `ttl` is \"none\"");
+    refuse(&lease("2500ms"), "this lock takes leases in whole seconds, and `ttl` is none such");
+    refuse(
+        &top("lock.etcd-key = { as = \"patroni\", «on-timeout» = \"go-on\" }"),
+        "who polls is through with each try at once, and knows no timeout: `on-timeout` is for who watches",
+    );
+    let election = |keys: &str| top(&format!("ttl = \"15s\"\nlock.kubernetes-lease = «{{ {keys} }}»"));
+    refuse(
+        &election("renew-deadline = \"15s\""),
+        "client-go wants a lease (`ttl`) that is longer than `renew-deadline`",
+    );
+    refuse(
+        &election("retry-period = \"9s\""),
+        "client-go wants a `renew-deadline` that is longer than 1.2 times `retry-period`",
+    );
     refuse(&lease("1s"), "etcd raises leases of less than 2 s to 2 s, so that `ttl` would not be what it says");
 }
 
