@@ -5,7 +5,9 @@
 
 mod alone;
 mod etcd;
+mod hangs;
 mod host;
+mod http;
 mod redis;
 mod resource;
 mod sentinel;
@@ -15,7 +17,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use ::host::{NodeId, Span};
+use ::host::{NodeId, Part as Thread, Span};
 use models::{Locks, Nudge};
 use scenarios::kernel::Program;
 use scenarios::language::{Override, load};
@@ -24,6 +26,7 @@ use sim::{Entity, Fault, NodeSpec, ServiceFactory, When};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::LocalSet;
 
+pub use self::etcd::EtcdConnection;
 pub use self::host::{LiveHost, LiveTask};
 pub use self::redis::RedisConnection;
 pub use self::resource::ResourceConnection;
@@ -60,7 +63,7 @@ pub fn play(parent: u32) -> Result<(), String> {
     host.step_wall_by(ahead);
     let played = run(async {
         tokio::task::spawn_local(host.clone().listen(heard));
-        program(host.clone()).await;
+        host.of_part(Thread::WORKER, program(host.clone())).await;
     });
     played.map_err(|error| error.to_string())?;
     host.say(&Report::Finished);

@@ -17,6 +17,7 @@
 //! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio and the `redis` crate |
 //! | `line` | what the two say to each other |
 //! | `witness`, `ledger` | what a server tells of itself; who owned which key when |
+//! | `revisions` | the same of an etcd cluster, from what its members tell |
 //! | [`record`] | a history as JSON Lines, written and read |
 //! | [`refusals`] | the table of faults: how each is played, or why not |
 //! | `now` | what the machine's clocks read |
@@ -46,6 +47,7 @@ mod now;
 pub mod record;
 mod refusal;
 pub mod resp;
+mod revisions;
 pub mod run;
 pub mod servers;
 mod witness;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use host::{AttemptId, Cue, MonoTime, Name, NodeId, SimTime};
+use models::etcd::wire::Json;
 use models::resource::{Op, OpReply};
 use serde::{Deserialize, Serialize};
 use spec::Note;
@@ -38,6 +39,13 @@ pub(crate) enum Order {
     Cue(Cue),
     /// Its wall clock is stepped by so many ns.
     Step(i64),
+    /// One more fault makes that part of it hang, or one less.
+    Hang {
+        /// The part's name.
+        part: String,
+        /// One more.
+        hangs: bool,
+    },
     /// Whoever waits and may be interrupted is.
     Interrupt {
         /// By which strike.
@@ -94,6 +102,19 @@ pub(crate) enum Report {
     Calls(Call),
     /// The reply is there. `served`: the server ran the command then, rather than queue or reject it.
     Answered { at: SimTime, call: u64, served: bool },
+    /// It is about to ask a member of an etcd cluster.
+    Asks(Asks),
+    /// The member's answer is there.
+    Replied {
+        /// When.
+        at: SimTime,
+        /// To which question.
+        call: u64,
+        /// As HTTP has it.
+        status: u16,
+        /// What it says.
+        body: Json,
+    },
     /// It asks the guarded resource.
     Operates { call: u64, attempt: Option<AttemptId>, op: Op },
     /// So many waited when the interrupt came.
@@ -120,6 +141,21 @@ pub(crate) struct Call {
     pub(crate) takes: Option<Name>,
     /// The command, as the server will tell of it.
     pub(crate) text: String,
+}
+
+/// A question to a member of an etcd cluster.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Asks {
+    /// When it was about to be sent.
+    pub(crate) at: SimTime,
+    /// Its number, unique in its client's process.
+    pub(crate) call: u64,
+    pub(crate) server: NodeId,
+    /// On whose behalf.
+    pub(crate) attempt: Option<AttemptId>,
+    /// Where it is posted, and what.
+    pub(crate) path: String,
+    pub(crate) body: Json,
 }
 
 /// Writes one line.

@@ -11,10 +11,12 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use fencepost::exit::Exit;
+use fencepost_live::servers::etcd::EtcdCluster;
 use fencepost_live::servers::redis::RedisServer;
 use fencepost_live::{Source, client, servers};
+use models::lock::Service;
 use scenarios::language::{LoadErrors, Override, load};
-use scenarios::{Scenario, Unselected, catalogue, selected};
+use scenarios::{Cell, Scenario, Unselected, catalogue, selected};
 
 use args::{Cli, Inner, PlayArgs};
 
@@ -75,13 +77,28 @@ impl Error for Failure {}
 fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let (source, scenario) = read(args)?;
     let cells = selected(&scenario, &args.locks, &args.cells).map_err(Failure::Unselected)?;
-    let version = RedisServer::version().map_err(|error| {
-        Failure::NoServer(format!("redis-server cannot be run ({error}); on Debian: apt-get install redis-server"))
-    })?;
+    let version = versions(cells.iter().map(|cell| &scenario.cells[*cell]))?;
     let show = compare::Show { args, scenario: &scenario, version };
     let said = std::io::stdout();
     compare::play(&source, &show, &cells, &mut said.lock())
 }
+
+/// What is installed of the servers on which these cells stand.
+fn versions<'c>(cells: impl Iterator<Item = &'c Cell>) -> Result<String, Failure> {
+    let (etcd, redis): (Vec<_>, Vec<_>) = cells.partition(|cell| matches!(cell.service, Service::Etcd(_)));
+    let is_needed = [!redis.is_empty(), !etcd.is_empty()];
+    let programs = [("redis-server", RedisServer::version as Version), ("etcd-server", EtcdCluster::version)];
+    let needed = programs.into_iter().zip(is_needed).filter(|(_, is_needed)| *is_needed);
+    let versions = needed.map(|((package, version), _)| {
+        version().map_err(|error| {
+            Failure::NoServer(format!("{package} cannot be run ({error}); on Debian: apt-get install {package}"))
+        })
+    });
+    Ok(versions.collect::<Result<Vec<_>, _>>()?.join(", "))
+}
+
+/// Asks a program for its version.
+type Version = fn() -> std::io::Result<String>;
 
 /// The scenario, and what a client's process reads of it.
 fn read(args: &PlayArgs) -> Result<(Source, Scenario), Failure> {

@@ -6,7 +6,9 @@ use std::fmt;
 
 use host::{Duration, NodeId, Span};
 use models::Nudge;
+use models::lock::etcd::Version;
 use models::lock::{Persistence, ServerKind, Service, TtlClock};
+use models::script::points;
 use scenarios::{Cell, Contender, Player};
 use sim::{Fault, Lasts, NodeSpec, Target, What, When};
 
@@ -40,23 +42,31 @@ pub fn refusals(cell: &Cell, seed: u64) -> Vec<Refusal> {
         let nodes = world.nodes.iter().enumerate().filter(move |(_, (_, of))| cast(of));
         nodes.map(|(node, _)| NodeId::new(u16::try_from(node).unwrap_or(u16::MAX))).collect::<Vec<_>>()
     };
+    let of_kind = |wanted| {
+        let kinds = (0..).map(NodeId::new).zip(kinds(cell));
+        kinds.filter(|(_, kind)| *kind == wanted).map(|(node, _)| node).collect::<Vec<_>>()
+    };
     let roles = Roles {
         resources: is(|cast| matches!(cast, Cast::Resource(_))),
         clients: is(|cast| matches!(cast, Cast::Client)),
-        sentinels: (0..)
-            .map(NodeId::new)
-            .zip(kinds(cell))
-            .filter(|(_, kind)| *kind == ServerKind::Sentinel)
-            .map(|(node, _)| node)
-            .collect(),
-        leads: kinds(cell).contains(&ServerKind::Primary),
+        sentinels: of_kind(ServerKind::Sentinel),
+        members: of_kind(ServerKind::Etcd),
+        leads: kinds(cell).iter().any(|kind| matches!(kind, ServerKind::Primary | ServerKind::Etcd)),
     };
     why.extend(world.nodes.iter().flat_map(|(spec, cast)| of_node(spec, cast)));
+    if roles.members.iter().any(|member| world.nodes[member.index()].0.wall_offset != 0) {
+        why.push("a clock of an etcd server's own: it asks the kernel itself for the time".to_owned());
+    }
     if world.latencies.iter().any(|latency| latency.shortest() > LONGEST_LATENCY) {
         why.push("a network that takes so long: all is on one machine".to_owned());
     }
     why.extend(world.faults.iter().flat_map(|fault| roles.of_fault(fault)));
     why.extend(world.cues.iter().filter_map(of_moment).map(str::to_owned));
+    let mut moments = world.faults.iter().map(|fault| &fault.when).chain(&world.cues);
+    let is_owner = |when: &When| matches!(when, When::Milestone { point, .. } if *point == points::OWNER);
+    if !roles.members.is_empty() && moments.any(is_owner) {
+        why.push("the moment in which a cluster makes somebody the owner: it is over when it is told of".to_owned());
+    }
     let mut why: Vec<Refusal> = why.into_iter().map(Refusal).collect();
     why.sort();
     why.dedup();
@@ -68,8 +78,8 @@ fn of_service(cell: &Cell) -> Vec<String> {
     let kinds = cell.lock.facts().servers(&cell.service).map(|(_, kind)| kind);
     for kind in kinds {
         match kind {
-            ServerKind::Redis | ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel => {}
-            ServerKind::Etcd => why.push("a member of an etcd cluster: nobody starts one yet".to_owned()),
+            ServerKind::Redis | ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel | ServerKind::Etcd => {
+            }
             #[expect(unreachable_patterns, reason = "a new kind of server is refused until it has its line here")]
             _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
         }
@@ -78,6 +88,11 @@ fn of_service(cell: &Cell) -> Vec<String> {
         && servers.lag != Span::Fixed(Duration::ZERO)
     {
         why.push("a lag of what is replicated: nobody holds back what a real primary sends".to_owned());
+    }
+    if let Service::Etcd(servers) = &cell.service
+        && servers.version == Version::Fixed
+    {
+        why.push("a version of etcd without the faults of 3.4.23: that is the one that is here".to_owned());
     }
     if cell.service.redis().ttl_clock == TtlClock::Monotonic {
         why.push("a server that counts leases on the monotonic clock: there is none".to_owned());
@@ -118,6 +133,7 @@ struct Roles {
     resources: Vec<NodeId>,
     clients: Vec<NodeId>,
     sentinels: Vec<NodeId>,
+    members: Vec<NodeId>,
     /// Whether some server is a primary.
     leads: bool,
 }
@@ -156,11 +172,19 @@ impl Roles {
             // By what the program is told.
             What::Cancel(_) => Ok(()),
             // A server has a clock of its own, preloaded; a client reads the machine's, and adds to it.
+            What::StepClock(targets, _) if self.has_a_member(targets) => {
+                Err("an etcd server asks the kernel itself for the time")
+            }
             What::StepClock(targets, _) => self.is_a_process(targets),
+            // A client's own runtime leaves that part out.
+            What::Stall(target, _) => match target {
+                Target::Node(node) if self.clients.contains(node) => Ok(()),
+                Target::Reacher => Ok(()),
+                Target::Node(_) | Target::Leader => Err("a signal stops a server, and not a part of it"),
+            },
             What::MachineSleep(_) | What::VmStop(_) => Err("the machine cannot be put to sleep"),
             What::ClockRate(..) => Err("all processes count the machine's time"),
             What::PowerOff(_) => Err("a process can be killed, but what it wrote is with the kernel and safe"),
-            What::Stall(..) => Err("a signal stops a process, and not a part of it"),
             What::Shortage(..) | What::SlowDisk(..) => Err("the machine has disk and memory"),
             What::Nudge(..) => Err("nobody can reach into the server"),
             What::Cut(..) | What::Slow(..) | What::Reset(_) | What::HalfOpen { .. } => {
@@ -183,6 +207,14 @@ impl Roles {
             }
         }
         Ok(())
+    }
+
+    fn has_a_member(&self, targets: &[Target]) -> bool {
+        targets.iter().any(|target| match target {
+            Target::Node(node) => self.members.contains(node),
+            Target::Leader => !self.members.is_empty(),
+            Target::Reacher => false,
+        })
     }
 
     fn may_end(&self, targets: &[Target]) -> Result<(), &'static str> {

@@ -9,9 +9,11 @@
 //! | `world` | what the cell asks for |
 //! | `servers` | the lock servers, started and put in touch |
 //! | `lives` | processes: started, stopped, killed, started again |
+//! | `members` | what members of an etcd cluster tell, and who of them leads |
 //! | `moments` | when faults strike and cues come |
 //! | `faults` | what a strike does |
 //! | `desk` | the guarded resource |
+//! | `end` | what is still to be heard, and the account of all |
 //!
 //! **A pause at a milestone is exact.** A client that comes to a point for which a fault or a cue waits says so and waits
 //! for leave. The coordinator first lets the fault strike, which stops the process and waits until it stands, and then
@@ -21,8 +23,10 @@
 //! which key when, the servers tell themselves (`witness`, `ledger`).
 
 mod desk;
+mod end;
 mod faults;
 mod lives;
+mod members;
 mod moments;
 pub(crate) mod servers;
 pub(crate) mod world;
@@ -34,20 +38,24 @@ use std::time::Duration;
 
 use host::{Ending, MonoTime, NodeId, Segment, SimTime};
 use models::Nudge;
+use models::etcd::Revision;
+use models::etcd::wire::Json;
 use models::lock::ServerKind;
 use scenarios::{Cell, Player, Run};
-use sim::{Fault, NodeOutcome, Outcome, Stream, Strike, What};
+use sim::{Fault, Stream, Strike, What};
 use spec::{Entry, Note, Verdict};
 
 use self::desk::Desk;
 use self::faults::Grip;
 use self::lives::{Again, Node, Runs, Up, attend};
+use self::members::MemberAgain;
 use self::moments::{Due, Trigger};
 use self::servers::Started;
 use self::world::{Cast, World};
-use crate::ledger::{Heard, Sent, owners};
+use crate::ledger::{Heard, Sent};
 use crate::line::{Order, Part, Report, Seat};
 use crate::now;
+use crate::revisions::{self, Asked};
 use crate::witness::Told;
 
 /// A run that was played.
@@ -82,8 +90,12 @@ pub(crate) enum Event {
     Told(NodeId, Told),
     /// A server tells nothing any more; if it was not to be understood, why.
     Hushed(NodeId, u32, Option<String>),
+    /// A member of a cluster tells of changes to keys, which was heard when the monotonic clock read that.
+    Revised(NodeId, MonoTime, Json),
     /// A server is started again, since that instant.
     Again(NodeId, u32, SimTime, Again),
+    /// A member of a cluster is.
+    MemberAgain(NodeId, u32, SimTime, MemberAgain),
 }
 
 /// Plays a cell, the `index`-th of its scenario, with that seed. `begins` is called when all are there and the play
@@ -145,10 +157,16 @@ pub(crate) struct Coordinator {
     unfinished: BTreeSet<NodeId>,
     notes: Vec<Entry>,
     sent: Vec<Sent>,
-    /// Where in `sent` a client's call is.
+    /// Where in `sent`, or in `asked`, a client's call is.
     calls: BTreeMap<(NodeId, u32, u64), usize>,
     /// By node.
     heard: Vec<Vec<Heard>>,
+    /// What members of a cluster have told, what they were asked, and which revision each has come to.
+    revisions: Vec<revisions::Told>,
+    asked: Vec<Asked>,
+    told_upto: BTreeMap<NodeId, Revision>,
+    /// Up to which revision each has to tell before all is told.
+    fenced: BTreeMap<NodeId, Revision>,
     /// The lives of clients and servers from which something may still come.
     listening: BTreeSet<(NodeId, u32)>,
     fences: BTreeSet<NodeId>,
@@ -183,6 +201,12 @@ impl Coordinator {
                             Runs::Server(Some(server))
                         }
                         Started::Sentinel(sentinel) => Runs::Sentinel(sentinel),
+                        Started::Member(member) => {
+                            let (teller, lines) = (tell.clone(), members::listen(&member)?);
+                            std::thread::spawn(move || members::attend(node, 0, &lines, &teller));
+                            listening.insert((node, 0));
+                            Runs::Member(Some(member))
+                        }
                     }
                 }
                 Cast::Resource(factory) => {
@@ -200,7 +224,7 @@ impl Coordinator {
             zero: now::monotonic(),
             clocks: now::first_segment(),
             kinds: servers::kinds(cell),
-            leader: servers::kinds(cell).iter().position(|kind| *kind == ServerKind::Primary).map(id),
+            leader: servers::kinds(cell).iter().position(|kind| leads_at_first(*kind)).map(id),
             heard: vec![Vec::new(); nodes.len()],
             nodes,
             desk: desk.ok_or_else(|| io::Error::other("a world without a guarded resource"))?,
@@ -216,6 +240,10 @@ impl Coordinator {
             unfinished: BTreeSet::new(),
             notes: Vec::new(),
             sent: Vec::new(),
+            revisions: Vec::new(),
+            asked: Vec::new(),
+            told_upto: BTreeMap::new(),
+            fenced: BTreeMap::new(),
             calls: BTreeMap::new(),
             listening,
             fences: BTreeSet::new(),
@@ -263,7 +291,7 @@ impl Coordinator {
         while !to_come.is_empty() {
             match self.next(PATIENCE) {
                 Some(Event::Said(node, _, Report::Ready)) => _ = to_come.remove(&node),
-                Some(Event::Told(..)) => {}
+                Some(Event::Told(..) | Event::Revised(..)) => {}
                 Some(_) | None => return Err(io::Error::other(format!("a client does not come: {:?}", self.doubts))),
             }
         }
@@ -305,7 +333,9 @@ impl Coordinator {
                     self.doubt(format!("{} ended by itself", self.name(node)));
                 }
             }
+            Event::Revised(node, heard, said) => self.revised(node, heard, &said),
             Event::Again(node, life, at, again) => self.is_again(node, life, at, again),
+            Event::MemberAgain(node, life, at, again) => self.member_is_again(node, life, at, again),
         }
     }
 
@@ -337,93 +367,13 @@ impl Coordinator {
                     (self.sent[place].answered, self.sent[place].served) = (Some(at), served);
                 }
             }
+            Report::Asks(asks) => self.asks(node, life, &asks),
+            Report::Replied { at, call, status, body } => self.replied((node, life, call), at, (status, &body)),
             Report::Operates { call, attempt, op } => self.operate((node, life), call, attempt, op),
             Report::Interrupted { strike, waited } => self.interrupted(strike, waited),
             Report::Stranded { why } => self.doubt(format!("{} cannot go on: {why}", self.name(node))),
             Report::Finished => _ = self.unfinished.remove(&node),
         }
-    }
-
-    /// Ends everything, hears what is still to be heard, and makes up the account.
-    fn conclude(mut self, (ending, end): (Ending, SimTime)) -> (Outcome<Note>, Vec<String>) {
-        let strikes = self.strikes_until(end);
-        // Whoever was not through with its script is not to be missed.
-        self.unfinished.clear();
-        for node in &mut self.nodes {
-            node.activity.retain(|(at, _)| *at <= end);
-            if let Runs::Client(client) = &mut node.runs {
-                drop(client.take());
-            }
-        }
-        self.set_fences();
-        self.drain();
-        let drift =
-            now::wall().as_nanos() - self.clocks.wall - (now::monotonic().as_nanos() - self.clocks.mono).cast_signed();
-        if drift.unsigned_abs() > MOST_DRIFT {
-            self.doubt(format!("the machine's clock was set by {} ms meanwhile", drift / 1_000_000));
-        }
-        let mut notes = std::mem::take(&mut self.notes);
-        notes.extend(self.accounts());
-        notes.retain(|entry| entry.at <= end);
-        notes.sort_by_key(|entry| entry.at);
-        let machine = self.clocks;
-        let outcome = |node: Node| {
-            let clocks = node.clocks(machine, end);
-            NodeOutcome { name: node.name, clocks, activity: node.activity, steps: 0 }
-        };
-        let outcome = Outcome {
-            notes,
-            nodes: self.nodes.into_iter().map(outcome).collect(),
-            strikes,
-            end,
-            ending,
-            hash: 0,
-            events: self.events,
-            application_events: self.events,
-            messages: self.messages,
-            syncs: self.desk.syncs(),
-            cues: self.cues.into_iter().map(|come| come.filter(|come| *come <= end)).collect(),
-            ignored_dead_effects: 0,
-            records: Vec::new(),
-        };
-        (outcome, self.doubts)
-    }
-
-    /// Hears what clients had still said, and what servers have still to tell.
-    fn drain(&mut self) {
-        let is_client = |node: &Node| matches!(node.runs, Runs::Client(_));
-        loop {
-            let talks = self.listening.iter().any(|(node, _)| is_client(&self.nodes[node.index()]));
-            if !talks && self.fences.is_empty() {
-                return;
-            }
-            match self.next(PATIENCE) {
-                // What would have an effect has none any more.
-                Some(Event::Said(_, _, Report::Ready | Report::Operates { .. } | Report::Reached { .. })) => {}
-                Some(event) => self.take(event),
-                None => return self.doubt("somebody did not tell all".to_owned()),
-            }
-        }
-    }
-
-    /// What the servers' own accounts come to, the primary's before those of its replicas.
-    fn accounts(&mut self) -> Vec<Entry> {
-        let (mut entries, mut stream) = (Vec::new(), None);
-        for (server, kind) in self.kinds.iter().enumerate() {
-            let (node, clocks) = (id(server), self.nodes[server].clocks(self.clocks, SimTime::NEVER));
-            let copies = match kind {
-                ServerKind::Sentinel => continue,
-                ServerKind::Replica => stream.as_ref(),
-                _ => None,
-            };
-            let account = owners(node, &clocks, (&self.heard[server], &self.sent), copies);
-            entries.extend(account.entries);
-            self.doubts.extend(account.doubts);
-            if *kind == ServerKind::Primary {
-                stream = Some(account.stream);
-            }
-        }
-        entries
     }
 
     fn now(&self) -> SimTime {
@@ -445,11 +395,14 @@ impl Coordinator {
     }
 }
 
+/// Whether the first server of that kind is the one whom the role of a leader means, at first.
+const fn leads_at_first(kind: ServerKind) -> bool {
+    matches!(kind, ServerKind::Primary | ServerKind::Etcd)
+}
+
 fn id(index: usize) -> NodeId {
     NodeId::new(u16::try_from(index).expect("the loader refuses worlds of so many nodes"))
 }
 
 /// Longer than anything here takes that is well.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// By how many ns the wall clock may have run differently from the monotonic one, slewed by the machine's time service.
-const MOST_DRIFT: u64 = 50_000_000;

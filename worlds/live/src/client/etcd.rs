@@ -1,32 +1,213 @@
-//! Members of an etcd cluster: nobody starts them yet, and cells that have some are refused, so that none is ever reached.
+//! How a client reaches a member of an etcd cluster: over the member's JSON gateway.
+//!
+//! | a connection there | here |
+//! |---|---|
+//! | many requests at a time | so many lines of HTTP as are needed at a time, kept open and used again |
+//! | a watch, whose events are pushed | a line of its own, on which the answer does not end |
+//! | is closed, or reset | one of its lines is: the process at the other end is gone |
+//! | runs into a timeout, or is dropped | all its lines are closed |
+//!
+//! What is asked and answered the coordinator is told: from whom it comes that a key is whose, members do not know.
 
-use host::{CallError, Calls, ConnectError, Connection, Duration, Request, Server};
-use models::etcd::Rpc;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::rc::Rc;
+
+use host::{CallError, Calls, ConnectError, Connection, Duration, Either, Host, NodeId, Server, first};
+use models::etcd::wire::Json;
+use models::etcd::{Body, Push, Reply, Response, Rpc, WatchId};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::LiveHost;
+use super::http::{Answer, Line};
+use crate::line::{Asks, Report};
 
-/// A connection to a member: there is none.
-#[derive(Debug)]
-pub enum EtcdConnection {}
+/// A connection to a member.
+pub struct EtcdConnection {
+    host: LiveHost,
+    member: NodeId,
+    /// Where the member listens.
+    listens: u16,
+    ear: Rc<Ear>,
+    /// Lines on which nothing is open.
+    idle: RefCell<Vec<Line>>,
+    watches: RefCell<Vec<JoinHandle<()>>>,
+}
+
+/// What a connection hears.
+struct Ear {
+    /// What was pushed and not taken.
+    heard: RefCell<VecDeque<Push>>,
+    is_closed: Cell<bool>,
+    /// Rings when one of the two has changed.
+    rings: watch::Sender<()>,
+}
+
+impl Ear {
+    fn hear(&self, push: Push) {
+        self.heard.borrow_mut().push_back(push);
+        self.rings.send_replace(());
+    }
+
+    fn close(&self) {
+        self.is_closed.set(true);
+        self.rings.send_replace(());
+    }
+
+    /// Ends once it is closed.
+    async fn closes(&self) {
+        let mut rings = self.rings.subscribe();
+        while !self.is_closed.get() {
+            // The sender lives as long as this.
+            let _ = rings.changed().await;
+        }
+    }
+}
 
 impl Calls<Rpc> for LiveHost {
     type Connection = EtcdConnection;
 
-    async fn connect(&self, _: Server<Rpc>, _: Duration) -> Result<EtcdConnection, ConnectError> {
-        Err(ConnectError::Refused)
+    async fn connect(&self, member: Server<Rpc>, timeout: Duration) -> Result<EtcdConnection, ConnectError> {
+        let member = member.node();
+        let Some(listens) = self.port(member) else { self.strand(format!("nobody listens for {member:?}")).await };
+        let line = match first(Line::open(listens), self.sleep(timeout)).await {
+            Either::Left(opened) => opened.map_err(|_| ConnectError::Refused)?,
+            Either::Right(()) => return Err(ConnectError::TimedOut),
+        };
+        let (rings, _) = watch::channel(());
+        let ear = Rc::new(Ear { heard: RefCell::default(), is_closed: Cell::new(false), rings });
+        let (host, idle) = (self.clone(), RefCell::new(vec![line]));
+        Ok(EtcdConnection { host, member, listens, ear, idle, watches: RefCell::default() })
+    }
+}
+
+impl EtcdConnection {
+    fn close(&self) {
+        self.ear.close();
+        self.idle.borrow_mut().clear();
+        self.watches.borrow_mut().drain(..).for_each(|watch| watch.abort());
+    }
+
+    async fn line(&self) -> io::Result<Line> {
+        let idle = self.idle.borrow_mut().pop();
+        match idle {
+            Some(line) => Ok(line),
+            None => Line::open(self.listens).await,
+        }
+    }
+
+    /// Asks, and waits for the answer: its status, and its first line.
+    async fn ask(&self, rpc: &Rpc, path: &str, body: &Json) -> io::Result<(u16, Json)> {
+        let mut line = self.line().await?;
+        let mut answer = line.post(path, body).await?;
+        if answer.status == 200 && matches!(rpc, Rpc::Watch(_)) {
+            let created = answer.line().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+            self.listen(line, answer);
+            return Ok((200, created));
+        }
+        let answered = answer.whole().await?;
+        self.idle.borrow_mut().push(line);
+        Ok(answered)
+    }
+
+    /// Hears what is told on that line, to its end.
+    fn listen(&self, line: Line, mut answer: Answer) {
+        let (host, member, ear) = (self.host.clone(), self.member, Rc::clone(&self.ear));
+        let id = self.next_watch();
+        let hears = async move {
+            while let Ok(Some(said)) = answer.line().await {
+                match Push::from_json(member, &said) {
+                    Ok(Some(push)) => ear.hear(Push { watch: id, ..push }),
+                    Ok(None) => {}
+                    Err(why) => host.strand(format!("{member:?} tells who watches: {why}")).await,
+                }
+            }
+            drop(line);
+            ear.close();
+        };
+        self.watches.borrow_mut().push(tokio::task::spawn_local(hears));
+    }
+
+    /// On the wire each watch is the first of its stream.
+    fn next_watch(&self) -> WatchId {
+        WatchId(self.watches.borrow().len() as u64)
+    }
+
+    fn read(&self, rpc: &Rpc, watch: WatchId, (status, body): (u16, &Json)) -> Result<Reply, String> {
+        let reply = Reply::from_json(rpc, self.member, status, body).map_err(|why| why.to_string())?;
+        Ok(match reply {
+            Reply::Done(response) => match *response {
+                Response { header, body: Body::WatchCreated { .. } } => {
+                    Reply::Done(Box::new(Response { header, body: Body::WatchCreated { id: watch } }))
+                }
+                response => Reply::Done(Box::new(response)),
+            },
+            failed @ Reply::Failed(_) => failed,
+        })
     }
 }
 
 impl Connection<Rpc> for EtcdConnection {
     fn is_open(&self) -> bool {
-        match *self {}
+        !self.ear.is_closed.get() && self.idle.borrow().iter().all(Line::is_open)
     }
 
-    async fn call(&self, _: Rpc, _: Duration) -> Result<<Rpc as Request>::Reply, CallError> {
-        match *self {}
+    async fn call(&self, rpc: Rpc, timeout: Duration) -> Result<Reply, CallError> {
+        let (host, call) = (&self.host, self.host.number());
+        if matches!(rpc, Rpc::WatchCancel { .. }) {
+            host.strand("no client asks for a watch to be cancelled but by closing its connection".to_owned()).await;
+        }
+        if !self.is_open() {
+            self.close();
+            return Err(CallError::Closed);
+        }
+        let (watch, (path, body)) = (self.next_watch(), rpc.to_json());
+        let (at, server, attempt) = (host.now(), self.member, host.scope());
+        host.say(&Report::Asks(Asks { at, call, server, attempt, path: path.to_owned(), body: body.clone() }));
+        let asked = first(self.ask(&rpc, path, &body), self.ear.closes());
+        let (status, body) = match first(asked, host.sleep(timeout)).await {
+            Either::Left(Either::Left(Ok(answer))) => answer,
+            Either::Left(_) => {
+                self.close();
+                return Err(CallError::Closed);
+            }
+            Either::Right(()) => {
+                self.close();
+                return Err(CallError::TimedOut);
+            }
+        };
+        let at = host.now();
+        let reply = match self.read(&rpc, watch, (status, &body)) {
+            Ok(reply) => reply,
+            Err(why) => host.strand(format!("the model has no word for what {:?} said: {why}", self.member)).await,
+        };
+        host.say(&Report::Replied { at, call, status, body });
+        Ok(reply)
     }
 
-    async fn pushed(&self) -> Option<<Rpc as Request>::Push> {
-        match *self {}
+    async fn pushed(&self) -> Option<Push> {
+        let mut rings = self.ear.rings.subscribe();
+        loop {
+            let heard = self.ear.heard.borrow_mut().pop_front();
+            if heard.is_some() || self.ear.is_closed.get() {
+                return heard;
+            }
+            let _ = rings.changed().await;
+        }
+    }
+}
+
+impl Drop for EtcdConnection {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for EtcdConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EtcdConnection({:?}, open: {})", self.member, self.is_open())
     }
 }

@@ -25,6 +25,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::hangs::{Hangs, OfPart};
 use crate::line::{Order, Report, Seat, say};
 use crate::now;
 
@@ -54,6 +55,7 @@ struct Process {
     come: RefCell<BTreeSet<Cue>>,
     cues: RefCell<Vec<(Cue, oneshot::Sender<()>)>>,
     callers: RefCell<Vec<oneshot::Sender<()>>>,
+    hangs: Rc<Hangs>,
 }
 
 impl LiveHost {
@@ -80,6 +82,7 @@ impl LiveHost {
             come: RefCell::new(come.into_iter().collect()),
             cues: RefCell::default(),
             callers: RefCell::default(),
+            hangs: Rc::default(),
         }))
     }
 
@@ -133,6 +136,11 @@ impl LiveHost {
         }
     }
 
+    /// What belongs to that part of the process: it hangs with it.
+    pub(super) fn of_part<F: Future>(&self, part: Part, body: F) -> OfPart<F> {
+        OfPart { hangs: Rc::clone(&self.0.hangs), part, body: Box::pin(body) }
+    }
+
     /// Says that the operation is asked for; its answer will come.
     pub(super) fn await_answer(&self, call: u64) -> oneshot::Receiver<OpReply> {
         let (answers, answer) = oneshot::channel();
@@ -169,6 +177,7 @@ impl LiveHost {
                     self.say(&Report::Interrupted { strike, waited });
                 }
                 Order::Step(nanos) => self.step_wall_by(nanos),
+                Order::Hang { part, hangs } => self.0.hangs.change(&part, hangs),
                 Order::Prepare(_) | Order::Begin { .. } => {
                     self.strand("told to begin a second time".to_owned()).await;
                 }
@@ -227,8 +236,8 @@ impl Host for LiveHost {
         let _ = leave.await;
     }
 
-    fn spawn<T: 'static>(&self, _: Part, task: impl Future<Output = T> + 'static) -> LiveTask<T> {
-        LiveTask(Some(tokio::task::spawn_local(Scoped::new(self, self.scope(), task))))
+    fn spawn<T: 'static>(&self, part: Part, task: impl Future<Output = T> + 'static) -> LiveTask<T> {
+        LiveTask(Some(tokio::task::spawn_local(Scoped::new(self, self.scope(), self.of_part(part, task)))))
     }
 
     fn open_attempt(&self) -> AttemptId {

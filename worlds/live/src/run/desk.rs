@@ -102,7 +102,7 @@ impl Coordinator {
     }
 
     /// When the monotonic clock reads that.
-    fn when(&self, at: MonoTime) -> SimTime {
+    pub(super) fn when(&self, at: MonoTime) -> SimTime {
         SimTime::from_nanos(at.as_nanos().saturating_sub(self.zero.as_nanos()))
     }
 }

@@ -22,7 +22,7 @@ impl Coordinator {
     /// A fault strikes.
     pub(super) fn strike(&mut self, fault: usize, reacher: Option<NodeId>) {
         let (what, lasts) = (self.faults[fault].what.clone(), self.faults[fault].lasts.clone());
-        let nodes = what.nodes(Cast { reacher, leader: self.leader });
+        let nodes = what.nodes(Cast { reacher, leader: self.find_leader() });
         let (strike, from) = (self.strikes.len(), self.now());
         let lives = nodes.iter().map(|node| self.nodes[node.index()].living()).collect();
         self.grips.push(Grip { lives, counted: false, stands: false });
@@ -58,6 +58,7 @@ impl Coordinator {
                 self.strikes[strike].met += u32::from(is_alive && has_peers);
                 self.bring_down(node, matches!(what, What::Kill(_)));
             }
+            What::Stall(_, part) if is_alive => self.change_stalled(node, *part, true),
             What::StepClock(_, by) => self.step_clock(node, *by),
             What::Cancel(_) if is_alive => self.order(node, &Order::Interrupt { strike }),
             _ => {}
@@ -82,6 +83,7 @@ impl Coordinator {
             let same_life = life.is_some() && life == self.nodes[node.index()].living();
             match what {
                 What::Pause(_) if same_life => self.change_paused(node, false),
+                What::Stall(_, part) if same_life => self.change_stalled(node, part, false),
                 What::Throttle { .. } if same_life && self.grips[strike].stands => self.change_paused(node, false),
                 What::Kill(_) | What::Shutdown(_) => self.let_up(node),
                 _ => {}

@@ -8,14 +8,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Sender;
 
-use host::{Activity, Cue, Name, NodeId, Segment, SimTime};
+use host::{Activity, Cue, Name, NodeId, Part, Segment, SimTime};
 use rustix::process::Signal;
 
 use super::{Coordinator, Event};
 use crate::ledger::Heard;
-use crate::line::{Order, Part, say};
+use crate::line::{self, Order, say};
 use crate::now;
 use crate::resp::Connection;
+use crate::servers::etcd::EtcdMember;
 use crate::servers::redis::RedisServer;
 use crate::servers::sentinel::Sentinel;
 use crate::servers::{Guard, Process};
@@ -29,6 +30,8 @@ pub(crate) struct Node {
     /// How many faults make it stand still, and how many keep it down.
     paused: u32,
     down: u32,
+    /// The parts of its process that hang, once for each fault that says so.
+    stalled: Vec<Part>,
     /// Which life of its process this is, from 0.
     pub(super) life: u32,
     pub(super) activity: Vec<(SimTime, Activity)>,
@@ -47,27 +50,31 @@ pub(crate) enum Runs {
     Server(Option<RedisServer>),
     /// A Sentinel.
     Sentinel(Sentinel),
+    /// A member of an etcd cluster; `None`: it is being started.
+    Member(Option<Box<EtcdMember>>),
     /// The guarded resource, in this process.
     Resource,
 }
 
 impl Runs {
     /// Stops it where it stands.
-    fn stop(&self) -> io::Result<()> {
+    fn stop(&mut self) -> io::Result<()> {
         match self {
             Self::Client(Some(client)) => client.process.stop(),
             Self::Server(Some(server)) => server.pause(),
             Self::Sentinel(sentinel) => sentinel.pause(),
+            Self::Member(Some(member)) => member.pause(),
             _ => Ok(()),
         }
     }
 
     /// Lets it run on.
-    fn run_on(&self) -> io::Result<()> {
+    fn run_on(&mut self) -> io::Result<()> {
         match self {
             Self::Client(Some(client)) => client.process.signal(Signal::CONT),
             Self::Server(Some(server)) => server.resume(),
             Self::Sentinel(sentinel) => sentinel.resume(),
+            Self::Member(Some(member)) => member.resume(),
             _ => Ok(()),
         }
     }
@@ -77,6 +84,7 @@ impl Runs {
         match self {
             // One that is not there yet is told as it begins.
             Self::Client(None) | Self::Server(None) | Self::Resource => Ok(()),
+            Self::Member(_) => Err(io::Error::other("it asks the kernel for the time")),
             Self::Client(Some(client)) => say(&mut client.line, &Order::Step(by)),
             Self::Server(Some(server)) => server.set_ahead(ahead),
             Self::Sentinel(sentinel) => sentinel.set_ahead(ahead),
@@ -98,6 +106,7 @@ impl Node {
             is_alive: true,
             paused: 0,
             down: 0,
+            stalled: Vec::new(),
             life: 0,
             activity: Vec::new(),
             attempts: 0,
@@ -132,6 +141,8 @@ impl Node {
         let activity = match self {
             Self { is_alive: false, .. } => Activity::Dead,
             Self { paused: 1.., .. } => Activity::Paused,
+            Self { stalled, .. } if stalled.contains(&Part::WORKER) => Activity::Stalled,
+            Self { stalled, .. } if stalled.contains(&Part::RENEWAL) => Activity::Unrenewed,
             _ => Activity::Running,
         };
         if activity != self.activity.last().map_or(Activity::Running, |(_, activity)| *activity) {
@@ -208,7 +219,7 @@ fn keys_of(socket: &Path) -> io::Result<Vec<Name>> {
 
 impl Client {
     /// Starts the process of a client, which then reads its part.
-    pub(super) fn start(part: &Part, tell: Sender<Event>) -> io::Result<Self> {
+    pub(super) fn start(part: &line::Part, tell: Sender<Event>) -> io::Result<Self> {
         let (mut line, end) = UnixStream::pair()?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["client", "--parent", &std::process::id().to_string()]).process_group(0);
@@ -282,6 +293,23 @@ impl Coordinator {
         }
     }
 
+    /// One more fault makes a part of a client hang, or one less.
+    pub(super) fn change_stalled(&mut self, node: NodeId, part: Part, hangs: bool) {
+        let order = Order::Hang { part: part.0.to_owned(), hangs };
+        let state = &mut self.nodes[node.index()];
+        if hangs {
+            state.stalled.push(part);
+            self.order(node, &order);
+        } else if let Some(place) = state.stalled.iter().position(|other| *other == part) {
+            state.stalled.remove(place);
+        }
+        let zero = self.zero;
+        self.nodes[node.index()].record(now::since(zero));
+        if !hangs {
+            self.order(node, &order);
+        }
+    }
+
     /// The process dies, or is asked to end and does, and is kept down by one more fault.
     pub(super) fn bring_down(&mut self, node: NodeId, kill: bool) {
         let state = &mut self.nodes[node.index()];
@@ -297,9 +325,12 @@ impl Coordinator {
             Runs::Server(Some(server)) if kill => server.kill().map(drop),
             Runs::Server(Some(server)) => server.shut_down().map(drop),
             // To kill a Sentinel is refused.
-            Runs::Server(None) | Runs::Sentinel(_) | Runs::Resource => Ok(()),
+            Runs::Server(None) | Runs::Member(None) | Runs::Sentinel(_) | Runs::Resource => Ok(()),
+            Runs::Member(Some(member)) if kill => member.kill().map(drop),
+            Runs::Member(Some(member)) => member.shut_down().map(drop),
         };
         (state.is_alive, state.paused) = (false, 0);
+        state.stalled.clear();
         state.record(now::since(self.zero));
         if let Err(error) = ended {
             self.doubt(format!("a process could not be ended: {error}"));
@@ -338,6 +369,10 @@ impl Coordinator {
                     }
                 });
             }
+            Runs::Member(member) => {
+                let Some(member) = member.take() else { return };
+                self.start_member_again(node, life, member);
+            }
             Runs::Sentinel(_) | Runs::Resource => {}
         }
     }
@@ -361,9 +396,13 @@ impl Coordinator {
             Err(error) => return self.doubt(format!("a lock server did not start again: {error}")),
         };
         self.heard[node.index()].push(Heard::Back(at, keys));
+        self.lives_again(node, life, at, Runs::Server(Some(*server)));
+    }
+
+    pub(super) fn lives_again(&mut self, node: NodeId, life: u32, at: SimTime, runs: Runs) {
         self.listening.insert((node, life));
         let state = &mut self.nodes[node.index()];
-        (state.runs, state.is_alive) = (Runs::Server(Some(*server)), true);
+        (state.runs, state.is_alive) = (runs, true);
         state.record(at);
         if state.down > 0 {
             // A fault that struck meanwhile finds it now.

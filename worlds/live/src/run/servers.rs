@@ -12,6 +12,7 @@ use super::PATIENCE;
 use super::lives::{Up, guard, open};
 use crate::refusal::settings;
 use crate::resp::Connection;
+use crate::servers::etcd::{EtcdCluster, EtcdMember};
 use crate::servers::redis::RedisServer;
 use crate::servers::sentinel::Sentinel;
 
@@ -19,6 +20,7 @@ use crate::servers::sentinel::Sentinel;
 pub(super) enum Started {
     Redis(Box<Up>),
     Sentinel(Sentinel),
+    Member(Box<EtcdMember>),
 }
 
 impl Started {
@@ -27,6 +29,7 @@ impl Started {
         match self {
             Self::Redis(up) => up.server.port(),
             Self::Sentinel(sentinel) => sentinel.port(),
+            Self::Member(member) => member.port(),
         }
     }
 }
@@ -43,6 +46,10 @@ pub(super) fn start<'n>(
     nodes: impl Iterator<Item = &'n NodeSpec>,
     own_clocks: bool,
 ) -> io::Result<Vec<Started>> {
+    if let Service::Etcd(servers) = &cell.service {
+        let members = EtcdCluster::start_set(servers, guard()?)?.into_members();
+        return Ok(members.into_iter().map(|member| Started::Member(Box::new(member))).collect());
+    }
     let settings = settings(&cell.service);
     let mut started: Vec<Started> = Vec::new();
     for (kind, spec) in kinds(cell).into_iter().zip(nodes) {

@@ -4,12 +4,14 @@ use libtest_mimic::Failed;
 use rustix::process::{Signal, kill_process};
 
 use crate::Named;
-use crate::program::{CELLS, Program, SHORT};
+use crate::program::{CELLS, CLUSTER, CLUSTERS, Program, SHORT};
 
-pub(crate) const TRIALS: [Named; 4] = [
+pub(crate) const TRIALS: [Named; 6] = [
     ("an interrupted run leaves nothing behind", || leaves_nothing(Signal::INT)),
     ("a terminated run leaves nothing behind", || leaves_nothing(Signal::TERM)),
-    ("a killed run leaves no process behind", a_killed_run),
+    ("a killed run leaves no process behind", || a_killed_run(SHORT, CELLS)),
+    ("an interrupted run leaves no member of a cluster behind", a_cluster),
+    ("a killed run leaves no member of a cluster behind", || a_killed_run(CLUSTER, CLUSTERS)),
     ("a client that dies is found out, and leaves nothing behind", a_client_that_dies),
 ];
 
@@ -36,9 +38,9 @@ fn leaves_nothing(signal: Signal) -> Result<(), Failed> {
 }
 
 /// It has no say in its death; the kernel ends what it started. (Its folders stay: nobody is left to remove them.)
-fn a_killed_run() -> Result<(), Failed> {
-    let mut program = Program::start(SHORT)?;
-    program.begins(CELLS)?;
+fn a_killed_run(args: &[&str], cells: usize) -> Result<(), Failed> {
+    let mut program = Program::start(args)?;
+    program.begins(cells)?;
     let children = program.children()?;
     // One that stands still is the last to notice anything.
     for child in children.iter().take(3) {
@@ -48,6 +50,34 @@ fn a_killed_run() -> Result<(), Failed> {
     for child in &children {
         if !child.ends()? {
             return Err(format!("{} goes on", child.name).into());
+        }
+        // Nobody else is left to remove what is in memory.
+        let _ = child.folder.as_ref().map(std::fs::remove_dir_all);
+    }
+    Ok(())
+}
+
+fn a_cluster() -> Result<(), Failed> {
+    let mut program = Program::start(CLUSTER)?;
+    program.begins(CLUSTERS)?;
+    let children = program.children()?;
+    let members: Vec<_> = children.iter().filter(|child| child.name == "etcd").collect();
+    if members.len() != 3 * CLUSTERS || members.iter().any(|member| member.folder.is_none()) {
+        return Err(format!("{} members", members.len()).into());
+    }
+    if members.iter().any(|member| member.folder.as_ref().is_some_and(|folder| !folder.is_dir())) {
+        return Err("they work elsewhere".into());
+    }
+    let code = program.end(Signal::INT)?;
+    if code != Some(130) {
+        return Err(format!("exit {code:?}").into());
+    }
+    for child in &children {
+        if !child.ends()? {
+            return Err(format!("{} goes on", child.name).into());
+        }
+        if let Some(left) = child.folder.as_ref().filter(|folder| folder.exists()) {
+            return Err(format!("left behind: {}", left.display()).into());
         }
     }
     Ok(())

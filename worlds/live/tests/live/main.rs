@@ -8,21 +8,33 @@ mod program;
 
 use std::process::ExitCode;
 
+use fencepost_live::servers::etcd::EtcdCluster;
 use fencepost_live::servers::redis::RedisServer;
 use libtest_mimic::{Arguments, Failed, Trial, run};
 
-use program::{CELLS, Program, SHORT};
+use program::{CELLS, CLUSTER, CLUSTERS, Program, SHORT};
 
 fn main() -> ExitCode {
-    let is_installed = RedisServer::version().is_ok();
+    let is_installed = RedisServer::version().is_ok() && EtcdCluster::version().is_ok();
     let trial = |(name, play): Named| Trial::test(name, play).with_kind("live").with_ignored_flag(!is_installed);
-    let own: [Named; 6] = [
+    let own: [Named; 11] = [
         ("a pause of the holder breaks what the file says, and no more", a_pause_of_the_holder),
         ("what real servers cannot be made to do is refused in words", what_cannot_be_done),
         ("a mistake is an error at its place", a_mistake),
         ("who stands still behind its quorum looks at the clock, or does not", behind_its_quorum),
         ("who waits is told of the release", || is_as_expected(&["lost-wakeup", "--cell", "message=heard"], 2)),
         ("a primary is replaced, and clients find the new one", || is_as_expected(&["address-resolved-once"], 2)),
+        ("a pause of the holder on a cluster of etcd", || is_as_expected(CLUSTER, CLUSTERS)),
+        ("who waits on etcd is let in, though its key is gone", || {
+            is_as_expected(&["expired-waiter-granted", "--set", "fault.hang.for=16s"], 4)
+        }),
+        ("a new leader of etcd gives a lease its whole time again", || {
+            is_as_expected(&["leader-change-extends-lease"], 2)
+        }),
+        ("a member of etcd that was killed comes back with all it had", || {
+            is_as_expected(&[concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/leader-killed.toml")], 2)
+        }),
+        ("what no etcd is here for is refused in words", no_such_etcd),
     ];
     let trials = own.into_iter().chain(left_behind::TRIALS).map(trial).collect();
     let conclusion = run(&Arguments::from_args(), trials);
@@ -77,6 +89,14 @@ fn what_cannot_be_done() -> Result<(), Failed> {
     let (code, out, _) = Program::start(&["machine-sleep"])?.finish()?;
     let says = "not to be played on real servers: machine-sleep: the machine cannot be put to sleep";
     if code != Some(3) || !out.contains(says) {
+        return Err(format!("exit {code:?}: {out}").into());
+    }
+    Ok(())
+}
+
+fn no_such_etcd() -> Result<(), Failed> {
+    let (code, out, _) = Program::start(&["deposed-leader-revokes", "--cell", "version=fixed"])?.finish()?;
+    if code != Some(3) || !out.contains("a version of etcd without the faults of 3.4.23") {
         return Err(format!("exit {code:?}: {out}").into());
     }
     Ok(())

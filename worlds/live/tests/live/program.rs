@@ -1,7 +1,7 @@
 //! The program under test.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,6 +14,11 @@ pub(crate) const SHORT: &[&str] =
     &["gc-pause", "--lock", "redis,redlock", "--set", "ttl=2s", "--set", "fault.gc.for=4s"];
 /// How many cells that has: two locks, and two checks.
 pub(crate) const CELLS: usize = 4;
+
+/// The same on a cluster.
+pub(crate) const CLUSTER: &[&str] = &["gc-pause", "--lock", "etcd", "--set", "ttl=2s", "--set", "fault.gc.for=4s"];
+/// How many cells that has: two checks.
+pub(crate) const CLUSTERS: usize = 2;
 
 /// The program, which has a folder for temporary files of its own.
 pub(crate) struct Program {
@@ -68,8 +73,9 @@ impl Program {
             let listed = std::fs::read_to_string(task?.path().join("children"))?;
             for pid in listed.split_whitespace() {
                 let name = std::fs::read_to_string(format!("/proc/{pid}/comm"))?.trim().to_owned();
+                let folder = data_folder(&std::fs::read(format!("/proc/{pid}/cmdline"))?);
                 let pid = pid.parse().ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("a process"))?;
-                children.push(Started { name, pid, handle: pidfd_open(pid, PidfdFlags::empty())? });
+                children.push(Started { name, pid, folder, handle: pidfd_open(pid, PidfdFlags::empty())? });
             }
         }
         Ok(children)
@@ -78,6 +84,13 @@ impl Program {
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// The folder of a program's data, by the arguments that it was started with.
+fn data_folder(args: &[u8]) -> Option<PathBuf> {
+    let args = String::from_utf8_lossy(args);
+    let mut args = args.split('\0').skip_while(|arg| *arg != "--data-dir").skip(1);
+    Path::new(args.next()?).parent().map(Path::to_owned)
 }
 
 impl Drop for Program {
@@ -91,6 +104,8 @@ impl Drop for Program {
 pub(crate) struct Started {
     pub(crate) name: String,
     pub(crate) pid: Pid,
+    /// Where it keeps its data, if it was told.
+    pub(crate) folder: Option<PathBuf>,
     handle: OwnedFd,
 }
 
