@@ -15,8 +15,8 @@ mod doers;
 use std::collections::BTreeMap;
 
 use host::{AttemptId, Name, NodeId, SimTime};
-use models::etcd::owners::{Owners, found_own};
-use models::etcd::{Body, Event, EventKind, Key, KeyValue, LeaseId, Reply, Revision, Rpc};
+use models::etcd::owners::{Owners, Passed, found_own};
+use models::etcd::{Body, Compare, Event, EventKind, Key, KeyValue, LeaseId, Op, Reply, Revision, Rpc, Txn};
 use spec::{Cause, Entry, Note};
 
 use self::doers::{Doer, Doers};
@@ -46,7 +46,14 @@ impl Asked {
     /// # Errors
     /// If the model does not know that.
     pub(crate) fn of(asks: &Asks) -> Result<Self, String> {
-        let rpc = Rpc::from_json(&asks.path, &asks.body).map_err(|why| why.to_string())?;
+        let mut rpc = Rpc::from_json(&asks.path, &asks.body).map_err(|why| why.to_string())?;
+        if let Rpc::Txn(txn) = &mut rpc {
+            let Txn { compare, success, .. } = &mut **txn;
+            for Compare { key, .. } in compare {
+                let put = success.iter().find_map(|op| if let Op::Put(put) = op { Some(put) } else { None });
+                *key = in_halves(*key, put.filter(|put| put.key == *key).and_then(|put| put.lease));
+            }
+        }
         Ok(Self { at: asks.at, attempt: asks.attempt, rpc, answer: None })
     }
 
@@ -98,8 +105,8 @@ struct Ledger {
     owners: Owners,
     /// Of each prefix the keys, in the order in which they were created.
     queues: BTreeMap<Name, BTreeMap<Revision, Key>>,
-    /// When each key was created.
-    created: BTreeMap<Key, Revision>,
+    /// When each key was created, and on which lease it hangs.
+    created: BTreeMap<Key, (Revision, Option<LeaseId>)>,
     account: Account,
 }
 
@@ -200,8 +207,9 @@ impl Ledger {
         let queues = &self.queues;
         let first = |stem: Name| queues.get(&stem)?.first_key_value().map(|(_, key)| *key);
         let found = step.found.map(|key| self.created.get_key_value(&key).map_or(key, |(own, _)| *own));
-        for (key, attempt) in self.owners.take(&step.events, found, attempt, first) {
-            let note = Note::Owner { authority: self.cluster, key, attempt, cause: step.cause };
+        for Passed { lock, to, is_over } in self.owners.take(&step.events, found, attempt, first) {
+            let cause = if is_over { Cause::Expiry } else { step.cause };
+            let note = Note::Owner { authority: self.cluster, key: lock, attempt: to, cause };
             self.account.entries.push(Entry { at: step.at, node: step.by, note });
         }
     }
@@ -210,10 +218,11 @@ impl Ledger {
         match event {
             EventKind::Put(kv) => {
                 self.queues.entry(kv.key.stem()).or_default().insert(kv.create_revision, kv.key);
-                self.created.insert(kv.key, kv.create_revision);
+                self.created.insert(kv.key, (kv.create_revision, kv.lease));
             }
             EventKind::Delete { key, .. } => {
-                if let (Some(created), Some(queue)) = (self.created.remove(key), self.queues.get_mut(&key.stem())) {
+                if let (Some((created, _)), Some(queue)) = (self.created.remove(key), self.queues.get_mut(&key.stem()))
+                {
                     queue.remove(&created);
                 }
             }
@@ -223,8 +232,8 @@ impl Ledger {
     /// Its lease was kept alive: as early as it was asked for, so that nobody is promised more than was given.
     fn extend(&mut self, asked: &Asked) {
         let Rpc::LeaseKeepAlive { id } = asked.rpc else { return };
-        let own: Vec<Key> = self.created.keys().filter(|key| key.lease() == Some(id)).copied().collect();
-        for (key, attempt) in own.iter().filter_map(|key| self.owners.owned_by(key)) {
+        let own = self.created.iter().filter(|(_, (_, lease))| *lease == Some(id));
+        for (key, attempt) in own.filter_map(|(key, _)| self.owners.owned_by(key)) {
             let note = Note::Extended { authority: self.cluster, key, attempt, by: Some(attempt) };
             self.account.entries.push(Entry { at: asked.at, node: self.cluster, note });
         }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use models::etcd::answer::OpResponse;
-use models::etcd::{Compare, Delete, EtcdError, Header, Keys, Op, Put, Range, Response, Txn};
+use models::etcd::{Delete, EtcdError, Header, Keys, Put, Range, Response};
 
 use super::*;
 
@@ -72,7 +72,10 @@ impl Story {
 
     /// Somebody asks then, and has no answer.
     fn asks(&mut self, at: u64, attempt: AttemptId, rpc: impl Into<Rpc>) -> &mut Self {
-        self.asked.push(Asked { at: ms(at), attempt: Some(attempt), rpc: rpc.into(), answer: None });
+        let (path, body) = rpc.into().to_json();
+        let (call, server, attempt) = (self.asked.len() as u64, CLUSTER, Some(attempt));
+        let asks = Asks { at: ms(at), call, server, attempt, path: path.to_owned(), body };
+        self.asked.push(Asked::of(&asks).expect("the model knows it"));
         self
     }
 
