@@ -321,17 +321,28 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         let takes = Work::of(about.takes.sample(|| host.random(Purpose::Workload)));
         let token = *self.token();
         let op = Op { id, object: about.object, token, takes, action };
-        match self.client.resource.call(host, op).await {
-            Ok(OpReply::Refused) | Err(_) => Err(Over),
-            Ok(reply) => Ok(reply),
+        match self.ask(op).await {
+            Some(OpReply::Refused) | None => Err(Over),
+            Some(reply) => Ok(reply),
         }
+    }
+
+    /// Has the operation done, be it where the lock is: there nobody acts who holds nothing.
+    async fn ask(&self, op: Op) -> Option<OpReply> {
+        let Client { host, recipe, resource, .. } = self.client;
+        if recipe.keeps_objects() {
+            return self.claims.current_section()?.operate(host, recipe, &op).await;
+        }
+        resource.call(host, op).await.ok()
     }
 
     /// The last check before an operation. `about_to` lies after it and before the send. What takes
     /// time comes first: a connection that must be opened, and may be long in opening.
     async fn begin_operation(&mut self, about_to: Point) -> Result<OpId, Over> {
         let host = &self.client.host;
-        self.client.resource.open(host).await.map_err(|_| Over)?;
+        if !self.client.recipe.keeps_objects() {
+            self.client.resource.open(host).await.map_err(|_| Over)?;
+        }
         self.look(Look::BeforeOperation).await?;
         let op = match self.claims.current_mut() {
             Some(claim) => {

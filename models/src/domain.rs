@@ -50,6 +50,7 @@ impl Domain for Locks {
     fn left(message: &Message, attempt: AttemptId) -> Option<Note> {
         match message {
             Message::Op(op) => Some(Note::Left { attempt, op: op.id }),
+            Message::Etcd(etcd::Rpc::Txn(txn)) => txn.errand.map(|errand| Note::Left { attempt, op: errand.op }),
             _ => None,
         }
     }
@@ -61,6 +62,8 @@ impl Domain for Locks {
             Note::Owner { attempt, .. } | Note::Applied { attempt, leads: true, .. } => {
                 attempt.map(|attempt| (attempt, points::OWNER))
             }
+            Note::Acted { attempt, leads: true, replaced, .. } => attempt
+                .map(|attempt| (attempt, if replaced.is_some() { points::WRITE_APPLIED } else { points::REFUSED })),
             Note::Wrote { attempt, .. } => attempt.map(|attempt| (attempt, points::WRITE_APPLIED)),
             Note::Marked { attempt, .. } => attempt.map(|attempt| (attempt, points::MARKED)),
             Note::Effected { attempt, .. } => attempt.map(|attempt| (attempt, points::EFFECTED)),
@@ -277,6 +280,12 @@ fn describe(note: &Note) -> String {
         }
         Note::Applied { index, key, attempt: None, cause, .. } => {
             format!("entry {index} is applied: {key} belongs to nobody: {}", Why(*cause))
+        }
+        Note::Acted { index, object, replaced: Some(replaced), attempt, .. } => {
+            format!("entry {index} is applied: {object} v{} is overwritten by {}", replaced.0, Whom(*attempt))
+        }
+        Note::Acted { index, object, replaced: None, attempt, .. } => {
+            format!("entry {index} is applied: {object} is not overwritten by {}", Whom(*attempt))
         }
         Note::Disagreed { key, attempt, .. } => format!("{key} belongs to {}, other than others say", Whom(*attempt)),
         Note::Promoted { .. } => "takes the place of its primary".to_owned(),

@@ -15,6 +15,7 @@
 //! | `mark` | token not below the barrier; recorded | token not below the barrier | token not below the barrier; recorded |
 //! | `unique` | all; recorded | all | token equal to the barrier |
 //! | `version` | | all | based on the present version |
+//! | `owner_key` | | the owner's key is there | the owner's key is there |
 //!
 //! A token that was not given cannot be compared: a check that compares lets nothing without one pass.
 //! A check that knows no marks treats one as it treats a write, if it is asked. To draw a number is to mark with it
@@ -23,7 +24,8 @@
 //! Sources: Kleppmann, "How to do distributed locking" (2016): `fence_w` is the check of its figure. "Fence all
 //! accesses" there: `fence_rc` and `fence_rw` are the two ways to read that for reads. Junqueira, "Note on
 //! fencing and distributed locks" (2016): `mark`. Sanfilippo, "Is Redlock safe?" (2016): `unique`. Optimistic
-//! locking (Kung and Robinson, 1981): `version`. `fence_le` is found in write-ups that refuse what is "less than
+//! locking (Kung and Robinson, 1981): `version`. `Mutex.IsOwner` of etcd: `owner_key`, which needs the objects to be where the
+//! locks are. `fence_le` is found in write-ups that refuse what is "less than
 //! or equal": the fencepost error.
 
 use spec::{Token, Version};
@@ -50,11 +52,14 @@ pub enum Guard {
     Unique,
     /// It refuses writes that are not based on the present version: compare and set. It needs no token.
     Version,
+    /// It refuses reads and writes of whose lock the owner's key is gone: objects in the lock's own store, in one
+    /// transaction with a look at that key.
+    OwnerKey,
 }
 
 impl Guard {
     /// All of them, in the order of documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Open,
         Self::FenceW,
         Self::FenceLe,
@@ -63,6 +68,7 @@ impl Guard {
         Self::Mark,
         Self::Unique,
         Self::Version,
+        Self::OwnerKey,
     ];
 
     /// Its name in scenario files.
@@ -77,6 +83,7 @@ impl Guard {
             Self::Mark => "mark",
             Self::Unique => "unique",
             Self::Version => "version",
+            Self::OwnerKey => "owner_key",
         }
     }
 
@@ -85,7 +92,7 @@ impl Guard {
     pub const fn orders_tokens(self) -> bool {
         match self {
             Self::FenceW | Self::FenceLe | Self::FenceRc | Self::FenceRw | Self::Mark => true,
-            Self::Open | Self::Unique | Self::Version => false,
+            Self::Open | Self::Unique | Self::Version | Self::OwnerKey => false,
         }
     }
 
@@ -160,6 +167,8 @@ impl Check for Guard {
             (Self::Unique, Action::Write { .. }) => (token.is_some() && token == barrier, unrecorded),
             (Self::Version, Action::Write { based_on }) => (based_on == Some(version), unrecorded),
             (Self::Version, Action::Mark) => (true, unrecorded),
+            // There is no key in a store of one's own.
+            (Self::OwnerKey, _) => (false, unrecorded),
         };
         if passes { then } else { Ruling::Refuse }
     }

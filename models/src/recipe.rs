@@ -29,6 +29,7 @@ use host::{Duration, Host, MonoTime};
 use spec::{Authorities, LockName, Note, Token};
 
 use crate::lock::Renew;
+use crate::resource::{Op, OpReply};
 use crate::script::Reaping;
 
 /// A process in a world whose history is about locks.
@@ -114,6 +115,17 @@ pub trait Recipe<H: Host>: Clone + 'static {
     async fn reap(&self, host: &H, lock: LockName, how: Reaping) -> Reaped {
         let _ = (host, lock, how);
         Reaped::Left
+    }
+
+    /// Whether the objects are in the lock's own store that it protects.
+    fn keeps_objects(&self) -> bool {
+        false
+    }
+
+    /// Does an operation on an object that is in the lock's own store. `None`: no clear answer.
+    async fn operate(&self, host: &H, lease: &Lease<Self::Proof>, op: &Op) -> Option<OpReply> {
+        let _ = (host, lease, op);
+        None
     }
 
     /// Gives the lock back.

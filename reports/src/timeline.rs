@@ -167,6 +167,7 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
         }
         // Another member has said so before.
         Note::Applied { index, key, .. } => format!("has applied entry {index} as well, about `{key}`"),
+        Note::Acted { index, object, .. } => format!("has applied entry {index} as well, about `{object}`"),
         Note::Disagreed { key, attempt, .. } => {
             format!("makes something else of it: `{key}` is owned by {}", of(attempt))
         }

@@ -154,6 +154,8 @@ pub struct Resource {
     pub manner: Manner,
     /// The objects that it has. `None`: those that the scripts name.
     pub objects: Option<Vec<ObjectName>>,
+    /// Whether they are in the lock's own store.
+    pub is_in_store: bool,
 }
 
 /// A client.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use host::{Clock, Duration, NodeId, Server};
 use models::etcd::{EtcdKey, EtcdMutex, EtcdV3Lock, KubernetesLease, Rpc, Way};
-use models::guard::{Check, Ruling, Seen};
+use models::guard::{Check, Guard, Ruling, Seen};
 use models::lock::{EtcdLock, Lock};
 use models::none::NoLock;
 use models::recipe::Recipe;
@@ -33,6 +33,8 @@ pub struct Bench {
     pub etcd: Vec<Server<Rpc>>,
     /// By what name the history calls their cluster.
     pub cluster: NodeId,
+    /// If the objects are in the lock's own store: what of an operation is compared there.
+    pub objects: Option<Guard>,
     /// The lease's length, as the scenario sets it. `None`: no expiry.
     pub ttl: Option<Duration>,
     /// How long to wait for an answer, as the scenario sets it.
@@ -43,7 +45,8 @@ impl Bench {
     /// The way to the cluster.
     fn way(&self) -> Way {
         let ttl = self.ttl.expect("the loader refuses locks of etcd without a lease");
-        Way { cluster: self.cluster, members: self.etcd.clone(), ttl, timeout: self.call_timeout }
+        let (cluster, members, timeout) = (self.cluster, self.etcd.clone(), self.call_timeout);
+        Way { cluster, members, ttl, timeout, objects: self.objects }
     }
 }
 
@@ -235,6 +238,7 @@ mod tests {
             sentinels: Vec::new(),
             etcd: Vec::new(),
             cluster: NodeId::default(),
+            objects: None,
             ttl: cell.ttl,
             call_timeout: cell.network.call_timeout,
         };

@@ -11,6 +11,7 @@
 //! | `fence_rw` | yes: reads and writes are compared and recorded |
 //! | `fence_w`, `fence_le`, `fence_rc` | if nobody reads: writes are compared and recorded, reads are not |
 //! | `mark` | if every holder marks before all else, or nobody reads |
+//! | `owner_key` | yes: whose key is gone is older, and nobody is the owner whose key is not the first |
 //! | `open`, `unique`, `version` | no: none knows which of two is older |
 //!
 //! **Updates.** A write finds the version that its reader saw if, since that read, nobody else could write the
@@ -22,6 +23,7 @@
 //! | `mark` | if every holder marks the object before it reads it: as `fence_rw`, with the mark in place of the read |
 //! | `unique` | if every holder marks the object and reads it after that: who marks later shuts out this write. To forget the mark refuses it too |
 //! | `version` | yes: that is what is compared |
+//! | `owner_key` | yes: while the key is there nobody else is the owner |
 //! | `open`, `fence_w`, `fence_le`, `fence_rc` | no: a read shuts out nobody |
 //!
 //! But for `version`, the read must be of the same grant as the write: a script that reads, takes the lock anew
@@ -43,7 +45,7 @@ use crate::cell::{Cell, Resource};
 pub(crate) fn keeps_order(cell: &Cell) -> bool {
     let mut scripts = scripts(cell);
     let compares_all = match cell.resource.guard {
-        Guard::FenceRw => true,
+        Guard::FenceRw | Guard::OwnerKey => true,
         Guard::FenceW | Guard::FenceLe | Guard::FenceRc => scripts.all(never_reads),
         Guard::Mark => scripts.all(|script| never_reads(script) || marks_first(script, &cell.resource)),
         Guard::Open | Guard::Unique | Guard::Version => false,
@@ -56,7 +58,7 @@ pub(crate) fn keeps_order(cell: &Cell) -> bool {
 pub(crate) fn keeps_updates(cell: &Cell) -> bool {
     let shuts_out = match cell.resource.guard {
         Guard::Version => return is_atomic(cell),
-        Guard::FenceRw => remembers(cell),
+        Guard::FenceRw | Guard::OwnerKey => remembers(cell),
         Guard::Mark => remembers(cell) && scripts(cell).all(|script| marks_first(script, &cell.resource)),
         Guard::Unique => scripts(cell).all(|script| marks_first(script, &cell.resource)),
         Guard::Open | Guard::FenceW | Guard::FenceLe | Guard::FenceRc => false,

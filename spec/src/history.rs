@@ -45,7 +45,7 @@ pub type EffectName = Name;
 /// |---|---|
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
-/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated`, `Applied`, `Disagreed`, `DiskLost` |
+/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated`, `Applied`, `Acted`, `Disagreed`, `DiskLost` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 /// | place of side effects | `Effected` |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -219,6 +219,25 @@ pub enum Note {
         /// The owner, as this member has it; `None`: nobody.
         attempt: Option<AttemptId>,
     },
+    /// A member of a cluster has applied an entry of its log that is an operation on an object in the cluster. A history has the
+    /// first of them as the [`Wrote`](Self::Wrote) or [`Refused`](Self::Refused) that it is
+    /// ([`speak_as_one`](crate::speak_as_one)).
+    Acted {
+        /// Where the entry is in the log.
+        index: u64,
+        /// Whether the member led when it applied it.
+        leads: bool,
+        /// For this attempt; `None`: for somebody outside any attempt.
+        attempt: Option<AttemptId>,
+        /// Which of its operations.
+        op: OpId,
+        /// On this object.
+        object: ObjectName,
+        /// The version on which the writer based it; `None`: a blind write.
+        based_on: Option<Version>,
+        /// The version that it replaced; `None`: it was refused.
+        replaced: Option<Version>,
+    },
     /// A lock server is back after a loss of power, and its disk had lost what was written and not synced. (A
     /// shadow: the server does not know.)
     DiskLost {
@@ -337,6 +356,7 @@ digest_enum!(Note {
     52 => Replicated { authority, primary, notes },
     53 => Applied { member, index, leads, key, attempt, cause },
     54 => Disagreed { member, key, attempt },
+    55 => Acted { index, leads, attempt, op, object, based_on, replaced },
 });
 
 macro_rules! digest_newtype {
@@ -374,6 +394,7 @@ impl Note {
             Self::Owner { attempt, .. }
             | Self::Applied { attempt, .. }
             | Self::Disagreed { attempt, .. }
+            | Self::Acted { attempt, .. }
             | Self::Read { attempt, .. }
             | Self::Wrote { attempt, .. }
             | Self::Marked { attempt, .. }

@@ -12,10 +12,11 @@ struct Spoken {
     notes: Vec<usize>,
 }
 
-/// Has the members of a cluster speak as one: of each entry of the log that changes an owner the first member to
+/// Has the members of a cluster speak as one: of each entry of the log that changes an owner or an object the first member to
 /// apply it says so for the cluster, which is called by `cluster`. What the others say after it is left as it is, if it is the
 /// same; else it becomes [`Note::Disagreed`].
 pub fn speak_as_one(entries: &mut [Entry], cluster: NodeId) {
+    act_as_one(entries);
     let mut spoken: Vec<Spoken> = Vec::new();
     for place in 0..entries.len() {
         let Note::Applied { member, index, key, attempt, cause, .. } = entries[place].note else { continue };
@@ -49,6 +50,21 @@ pub fn speak_as_one(entries: &mut [Entry], cluster: NodeId) {
             None => entries[place].note = Note::Owner { authority: cluster, key, attempt, cause },
             Some(true) => {}
             Some(false) => entries[place].note = Note::Disagreed { member, key, attempt },
+        }
+    }
+}
+
+/// The same for operations on objects. What is applied anew is no operation anew.
+fn act_as_one(entries: &mut [Entry]) {
+    let mut reached = 0;
+    for entry in entries {
+        let Note::Acted { index, attempt, op, object, based_on, replaced, .. } = entry.note else { continue };
+        if index > reached {
+            reached = index;
+            entry.note = match replaced {
+                Some(replaced) => Note::Wrote { attempt, op, object, based_on, replaced },
+                None => Note::Refused { attempt, op, object },
+            };
         }
     }
 }
@@ -89,6 +105,32 @@ mod tests {
             _ => "",
         };
         entries.iter().map(word).collect()
+    }
+
+    #[test]
+    fn an_object_is_written_once() {
+        let acted = |(index, replaced): (u64, Option<u64>)| Note::Acted {
+            index,
+            leads: false,
+            attempt: attempt(1),
+            op: crate::OpId(0),
+            object: "account".into(),
+            based_on: None,
+            replaced: replaced.map(crate::Version),
+        };
+        let said = [(5, Some(0)), (5, Some(0)), (7, None), (7, None), (5, Some(0))];
+        let mut entries: Vec<_> =
+            said.map(|said| Entry { at: SimTime::ZERO, node: CLUSTER, note: acted(said) }).into_iter().collect();
+        speak_as_one(&mut entries, CLUSTER);
+        let words: Vec<_> = entries
+            .iter()
+            .map(|entry| match entry.note {
+                Note::Wrote { .. } => "wrote",
+                Note::Refused { .. } => "refused",
+                _ => "",
+            })
+            .collect();
+        assert_eq!(words, ["wrote", "", "refused", "", ""]);
     }
 
     #[test]

@@ -146,6 +146,7 @@ impl Mentions {
                 Note::DiskLost { .. } => self.losing.push(entry),
                 Note::Disagreed { .. } => self.disagreeing.push(entry),
                 Note::Applied { .. }
+                | Note::Acted { .. }
                 | Note::Renewing { .. }
                 | Note::Released { .. }
                 | Note::ReleaseRefused { .. }

@@ -40,6 +40,11 @@ impl<H: LockHost, L: Recipe<H>> Claims<H, L> {
         self.0.iter().find(|claim| claim.handle == handle).and_then(|claim| claim.section.as_ref())
     }
 
+    /// What is held of the grant in whose name the client acts.
+    pub(super) fn current_section(&self) -> Option<&Section<H, L>> {
+        self.0.last()?.section.as_ref()
+    }
+
     /// All that is held.
     pub(super) fn held(&self) -> impl Iterator<Item = &Section<H, L>> {
         self.0.iter().filter_map(|claim| claim.section.as_ref())

@@ -9,6 +9,7 @@ use spec::{LockName, Note, Token};
 use super::mark;
 use crate::lock::{OnFailure, Renew, Stops};
 use crate::recipe::{Again, Lease, LockHost, Recipe, Release, Renewal};
+use crate::resource::{Op, OpReply};
 use crate::script::points;
 
 /// A lock that is held, as far as the client knows.
@@ -115,6 +116,11 @@ impl<H: LockHost, L: Recipe<H>> Section<H, L> {
     /// Whether the service has it as the client's still, if that is asked.
     pub(super) async fn is_still_held(&self, host: &H, recipe: &L) -> bool {
         recipe.is_still_held(host, self.hold.lock, &self.hold.lease).await
+    }
+
+    /// Does an operation on an object that is where the lock is.
+    pub(super) async fn operate(&self, host: &H, recipe: &L, op: &Op) -> Option<OpReply> {
+        recipe.operate(host, &self.hold.lease, op).await
     }
 
     /// The acting task takes notice of the loss.

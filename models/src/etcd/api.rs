@@ -10,6 +10,7 @@
 use std::fmt;
 
 use host::{Operation, Request, digest_enum, digest_struct};
+use spec::{ObjectName, OpId, Version};
 
 use super::key::{Key, Keys, LeaseId, Revision, WatchId};
 use super::{Push, Reply, Value};
@@ -144,6 +145,19 @@ pub struct Txn {
     pub success: Vec<Op>,
     /// What is done else.
     pub failure: Vec<Op>,
+    /// For the history: which operation on an object it is, if it is one. No server reads it, and it is not on the wire.
+    pub errand: Option<Errand>,
+}
+
+/// An operation on an object that is in the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Errand {
+    /// Which of its attempt's.
+    pub op: OpId,
+    /// On which object.
+    pub object: ObjectName,
+    /// The version that the client had read.
+    pub based_on: Option<Version>,
 }
 
 /// One operation of a transaction.
@@ -329,7 +343,8 @@ digest_enum!(Operand { 1 => Create(revision), 2 => Mod(revision), 3 => Version(t
 digest_struct!(Range { keys, limit, revision, sort, created_by, serializable, count_only });
 digest_struct!(Put { key, value, lease, prev_kv });
 digest_struct!(Delete { keys, prev_kv });
-digest_struct!(Txn { compare, success, failure });
+digest_struct!(Txn { compare, success, failure, errand });
+digest_struct!(Errand { op, object, based_on });
 digest_struct!(Compare { key, relation, operand });
 digest_struct!(Watch { keys, from, no_put, no_delete, prev_kv });
 

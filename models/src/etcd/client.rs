@@ -20,6 +20,7 @@ use std::fmt;
 use host::{Duration, NodeId, Purpose, Server};
 
 use super::{EtcdError, EtcdHost, Reply, Response, Rpc};
+use crate::guard::Guard;
 use crate::link::{Link, LinkError};
 
 /// Where a cluster is, and how a client asks it.
@@ -33,6 +34,8 @@ pub struct Way {
     pub ttl: Duration,
     /// How long it waits for each answer.
     pub timeout: Duration,
+    /// If the objects are in the cluster that the lock protects: what of an operation is compared.
+    pub objects: Option<Guard>,
 }
 
 impl Way {

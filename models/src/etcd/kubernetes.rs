@@ -143,7 +143,7 @@ impl<H: EtcdHost> KubernetesLease<H> {
         let key = names::record(lock);
         let unchanged = Compare { key, relation: Relation::Equal, operand: Operand::Mod(revision) };
         let put = Op::Put(Put::new(key, record.as_value(), None));
-        let txn = Txn { compare: vec![unchanged], success: vec![put], failure: Vec::new() };
+        let txn = Txn { compare: vec![unchanged], success: vec![put], ..Txn::default() };
         let response = self.0.client.call(host, txn.into()).await?;
         Ok(is_done(&response).then_some(response.header.revision))
     }

@@ -42,7 +42,7 @@ mod watch;
 pub mod wire;
 
 pub use answer::{Body, Event, EventKind, Header, KeyValue, Push, Reply, Response};
-pub use api::{Compare, Delete, Op, Operand, Order, Put, Range, Relation, Rpc, SortBy, Txn, Watch};
+pub use api::{Compare, Delete, Errand, Op, Operand, Order, Put, Range, Relation, Rpc, SortBy, Txn, Watch};
 pub use check::check;
 pub use client::Way;
 pub use error::EtcdError;

@@ -11,7 +11,7 @@
 //! | (3.5) and then asks whether its own key is there still | [`AfterWait`] |
 //! | `Session.Done` | [`session`](super::session); [`Looks`] |
 //! | `Unlock`: deletes its key, whether or not it is there | `release` |
-//! | `IsOwner`: the condition `CreateRevision(key) = rev` for the program's own transactions; as a token: the revision | `Lease::token` |
+//! | `IsOwner`: the condition `CreateRevision(key) = rev` for the program's own transactions | `guarded`; as a token, for others: `Lease::token` |
 //!
 //! Departures: a watch that breaks is made anew at the next member by the mutex itself, and by the library there.
 
@@ -22,13 +22,17 @@ use host::{Either, MonoTime, Part, first};
 use spec::{Authorities, LockName};
 
 use super::client::{Client, Failure, Way};
+use super::server::version;
 use super::session::{Session, Sessions};
 use super::watch::until_deleted;
 use super::{
-    Body, Compare, Delete, EtcdHost, Key, KeyValue, Keys, Op, Put, Range, Response, Revision, Txn, Value, names,
+    Body, Compare, Delete, Errand, EtcdHost, Key, KeyValue, Keys, Op, Operand, Put, Range, Relation, Response,
+    Revision, Txn, Value, names,
 };
+use crate::guard::Guard;
 use crate::lock::etcd::{AfterWait, Looks, MutexLock, OnFailedUnlock};
 use crate::recipe::{Acquired, Lease, Recipe, Release};
+use crate::resource::{Action, Op as GuardedOp, OpReply};
 
 /// A client's locks on an etcd cluster, in one session after the other.
 pub struct EtcdMutex<H: EtcdHost>(Rc<Inner<H>>);
@@ -74,6 +78,7 @@ impl<H: EtcdHost> EtcdMutex<H> {
             compare: vec![Compare::created_at(key, Revision(0))],
             success: vec![put, first.clone()],
             failure: vec![get, first],
+            errand: None,
         };
         let response = self.0.client.call(host, txn.into()).await?;
         let Body::Txn { succeeded, responses } = response.body else { return Err(Failure::Unclear) };
@@ -117,6 +122,29 @@ impl<H: EtcdHost> EtcdMutex<H> {
 
     async fn delete(&self, host: &H, key: Key) -> Result<Response, Failure> {
         self.0.client.call(host, Delete::one(key).into()).await
+    }
+
+    /// The operation as one transaction with what is compared: `Mutex.IsOwner`, or the object's version.
+    fn guarded(&self, lease: &Lease<Ticket>, op: &GuardedOp) -> Option<Txn> {
+        let object = names::object(op.object);
+        let read = Op::Range(Range::of(Keys::One(object)));
+        let (success, based_on) = match op.action {
+            Action::Read => (vec![read], None),
+            Action::Write { based_on } => (vec![Op::Put(Put::new(object, Value::from(""), None)), read], based_on),
+            // The loader refuses what only a resource of its own can do.
+            Action::Mark | Action::Ticket | Action::Effect { .. } => return None,
+        };
+        let compare = match (self.0.way.objects?, based_on) {
+            (Guard::OwnerKey, _) => {
+                Some(Compare::created_at(lease.proof.key, Revision(lease.token.map_or(0, |token| token.0))))
+            }
+            (Guard::Version, Some(version)) => {
+                Some(Compare { key: object, relation: Relation::Equal, operand: Operand::Version(version.0) })
+            }
+            _ => None,
+        };
+        let errand = Some(Errand { op: op.id, object: op.object, based_on });
+        Some(Txn { compare: compare.into_iter().collect(), success, failure: Vec::new(), errand })
     }
 
     fn granted(&self, place: &Place, session: Rc<Session>) -> Acquired<Ticket> {
@@ -182,6 +210,20 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
         // Who gets no answer does not know.
         let response = self.0.client.call(host, look.into()).await;
         response.is_ok_and(|response| only(&response).is_some())
+    }
+
+    fn keeps_objects(&self) -> bool {
+        self.0.way.objects.is_some()
+    }
+
+    async fn operate(&self, host: &H, lease: &Lease<Ticket>, op: &GuardedOp) -> Option<OpReply> {
+        let txn = self.guarded(lease, op)?;
+        let response = self.0.client.call(host, txn.into()).await.ok()?;
+        match response.body {
+            Body::Txn { succeeded: true, responses } => Some(OpReply::Version(version(&responses))),
+            Body::Txn { succeeded: false, .. } => Some(OpReply::Refused),
+            _ => None,
+        }
     }
 
     async fn release(&self, host: &H, _: LockName, lease: &Lease<Ticket>) -> Release {

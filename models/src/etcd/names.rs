@@ -6,10 +6,12 @@
 //! | python-etcd3 | `/locks/NAME` |
 //! | Patroni | `/service/NAME/leader` |
 //! | Kubernetes | `/registry/leases/default/NAME` |
+//!
+//! Objects that are in the cluster are at `/data/NAME`.
 
 use host::Name;
 use serde::{Deserialize, Serialize};
-use spec::LockName;
+use spec::{LockName, ObjectName};
 
 use super::{Key, Value};
 use crate::lock::etcd::KeyLibrary;
@@ -35,6 +37,11 @@ pub(super) fn only_key(library: KeyLibrary, lock: LockName) -> Key {
 /// The key of that lock's record.
 pub(super) fn record(lock: LockName) -> Key {
     Name::from(format!("{LEASES}{lock}")).into()
+}
+
+/// The key of that object, if objects are in the cluster.
+pub(super) fn object(object: ObjectName) -> Key {
+    Name::from(format!("/data/{object}")).into()
 }
 
 /// The lock of which that is the only key.

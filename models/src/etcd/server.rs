@@ -47,6 +47,7 @@ pub use forward::Forwarded;
 use forward::Forwards;
 use leases::Held;
 use locking::Lockings;
+pub(super) use reads::version;
 use reads::{Query, Reads};
 use watches::Watches;
 
@@ -219,7 +220,7 @@ impl Etcd {
         match rpc {
             Rpc::Range(range) if range.serializable => self.answer_query(cx, whom, &Query::Range(range)),
             Rpc::Range(range) => self.read(cx, whom, Query::Range(range)),
-            Rpc::Txn(txn) if only_reads(&txn) => self.read(cx, whom, Query::Txn(txn)),
+            Rpc::Txn(txn) if only_reads(&txn) => self.read(cx, whom, Query::Txn(txn, cx.attempt)),
             Rpc::Txn(txn) => self.propose(cx, whom, Change::Txn(*txn)),
             Rpc::Put(put) => self.propose(cx, whom, Change::Put(*put)),
             Rpc::Delete(delete) => self.propose(cx, whom, Change::Delete(*delete)),

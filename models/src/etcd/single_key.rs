@@ -104,6 +104,7 @@ impl<H: EtcdHost> EtcdKey<H> {
             compare: vec![Compare::created_at(key, Revision(0))],
             success: vec![Op::Put(Put::new(key, self.value(host), Some(lease)))],
             failure: vec![Op::Range(Range::of(Keys::One(key)))],
+            errand: None,
         };
         let response = self.0.client.call(host, txn.into()).await?;
         if is_done(&response) {
@@ -172,7 +173,7 @@ impl<H: EtcdHost> Recipe<H> for EtcdKey<H> {
     async fn release(&self, host: &H, lock: LockName, _: &Lease<Hanging>) -> Release {
         let key = self.key(lock);
         let own = Compare { key, relation: Relation::Equal, operand: Operand::Value(self.value(host)) };
-        let txn = Txn { compare: vec![own], success: vec![Op::Delete(Delete::one(key))], failure: Vec::new() };
+        let txn = Txn { compare: vec![own], success: vec![Op::Delete(Delete::one(key))], ..Txn::default() };
         match self.0.client.call(host, txn.into()).await {
             Ok(response) if is_done(&response) => Release::Confirmed,
             Ok(_) | Err(_) => Release::Refused,

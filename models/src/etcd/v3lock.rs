@@ -122,6 +122,7 @@ impl Locking {
                 compare: vec![Compare::created_at(key, Revision(0))],
                 success: vec![Op::Put(Put::new(key, "".into(), Some(lease))), first()],
                 failure: vec![Op::Range(Range::of(super::Keys::One(key))), first()],
+                errand: None,
             }
             .into(),
         )

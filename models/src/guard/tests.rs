@@ -61,6 +61,7 @@ fn each_check_lets_pass_and_records_what_its_row_says() {
         (Guard::Mark,    not_below_recorded, not_below,          not_below_recorded),
         (Guard::Unique,  recorded,           all,                equal),
         (Guard::Version, all,                all,                all),
+        (Guard::OwnerKey, [Refused; 3],      [Refused; 3],       [Refused; 3]),
     ];
     assert_eq!(table.map(|(guard, ..)| guard), Guard::ALL);
     for (guard, mark, read, write) in table {
@@ -76,6 +77,8 @@ fn only_compare_and_set_looks_at_versions() {
             Guard::Version => [false, false],
             // It refuses an equal token, whatever the version.
             Guard::FenceLe => [false, false],
+            // There is no key to look at.
+            Guard::OwnerKey => [false, false],
             _ => [true, true],
         };
         assert_eq!(passes, expected, "{guard:?}");
@@ -98,7 +101,7 @@ fn what_compares_tokens_lets_nothing_without_one_pass() {
             let expected = match guard {
                 Guard::Open | Guard::Version => [true, true, true],
                 Guard::FenceW | Guard::FenceLe | Guard::Unique => [false, true, false],
-                Guard::FenceRc | Guard::FenceRw | Guard::Mark => [false, false, false],
+                Guard::FenceRc | Guard::FenceRw | Guard::Mark | Guard::OwnerKey => [false, false, false],
             };
             assert_eq!(pass, expected, "{guard:?}, {barrier:?}");
         }

@@ -51,6 +51,7 @@ mod schema;
 mod service;
 mod set;
 mod steps;
+mod store;
 mod suggest;
 mod top;
 mod tree;

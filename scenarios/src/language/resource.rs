@@ -13,6 +13,7 @@ use super::clients::Group;
 use super::error::Sink;
 use super::reader::{Fields, list, table, word, wrong_type};
 use super::steps::object_name;
+use super::store::{OWNER_KEY, lives_in};
 use super::tree::{Node, Value};
 use super::uses::Uses;
 use crate::cell::Resource;
@@ -21,13 +22,22 @@ use crate::fencing::draws_first;
 /// Reads `resource`.
 pub(super) fn resource(sink: &Sink, node: &Node) -> Option<Resource> {
     match &node.value {
-        Value::Text(_) => guard(sink, node).map(|guard| Resource { guard, ..Resource::default() }),
+        Value::Text(_) => {
+            let guard = guard(sink, node)?;
+            if guard == Guard::OwnerKey {
+                sink.error(node.site, OWNER_KEY);
+                return None;
+            }
+            Some(Resource { guard, ..Resource::default() })
+        }
         Value::Table(_) => table(sink, node, "the resource", |fields| {
-            let supported = fields.not_yet(&["stock", "replicas", "merge", "lives-in"]);
+            let supported = fields.not_yet(&["stock", "replicas", "merge"]);
             let guard = fields.or("check", Guard::default(), guard);
             let manner = manner(fields, guard);
             let objects = fields.maybe("objects", objects);
-            supported.and_then(|()| Some(Resource { guard: guard?, manner: manner?, objects: objects? }))
+            let is_in_store = lives_in(fields, guard);
+            supported?;
+            Some(Resource { guard: guard?, manner: manner?, objects: objects?, is_in_store: is_in_store? })
         }),
         _ => wrong_type(sink, node, "the resource is a check's name or a table"),
     }

@@ -31,6 +31,7 @@ use super::reader::{Fields, fields as fields_of, list, table, wrong_type};
 use super::resource::{check_act, check_tokens, resource};
 use super::service::service;
 use super::steps::Cues;
+use super::store::check_store;
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive, ppm, signed, span, text};
 use super::when::{World, cues};
@@ -80,6 +81,10 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
             .as_ref()
             .zip(resource.as_ref())
             .and_then(|(lock, resource)| check_tokens(fields, lock, resource, &groups));
+        let store = lock
+            .as_ref()
+            .zip(resource.as_ref())
+            .and_then(|(lock, resource)| check_store(fields, lock, resource, &groups));
         let uses = groups.iter().flat_map(|group| group.names.iter().map(|name| (name.clone(), group.uses))).collect();
         let locks = locks(&groups);
         let client_locks = groups.iter().flat_map(Group::locks).collect();
@@ -98,6 +103,7 @@ pub(super) fn cell(sink: &Sink, file: &Table, claims: &Claims<'_>) -> Option<(He
         }
 
         act?;
+        store?;
         tokens?;
         let cell = Cell {
             params: Vec::new(),

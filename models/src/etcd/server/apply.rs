@@ -1,10 +1,13 @@
 //! An entry is committed: what it changes, and who is told.
 
 use host::Context;
-use spec::{Cause, Note};
+use spec::{Cause, Note, Version};
 
+use super::reads::version;
 use super::{Command, Etcd, EtcdLog, clocks};
 use crate::domain::Locks;
+use crate::etcd::answer::Body;
+use crate::etcd::api::{Errand, Txn};
 use crate::etcd::owners::{Passed, found_own};
 use crate::etcd::store::{Applied, Change};
 use crate::log;
@@ -29,6 +32,14 @@ impl Etcd {
         for Passed { lock, to, is_over } in passed.into_iter().filter(|_| !applied.again) {
             let (member, index, leads) = (cx.node, applied.entry.place.index, self.member.leads());
             cx.note(Note::Applied { member, index, leads, key: lock, attempt: to, cause: cause(is_over) });
+        }
+        if let (Change::Txn(Txn { errand: Some(errand), .. }), Ok((_, Body::Txn { succeeded, responses })), false) =
+            (change, &outcome, applied.again)
+        {
+            let Errand { op, object, based_on } = *errand;
+            let (index, leads, attempt) = (applied.entry.place.index, self.member.leads(), proposal.attempt);
+            let replaced = succeeded.then(|| Version(version(responses).0 - 1));
+            cx.note(Note::Acted { index, leads, attempt, op, object, based_on, replaced });
         }
         if !events.is_empty() {
             let header = self.header(cx);

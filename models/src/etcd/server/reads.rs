@@ -3,11 +3,14 @@
 //! Source: `linearizableReadLoop` in `etcdserver/v3_server.go` of etcd 3.4.23: one question is open at a time, and what
 //! comes meanwhile waits for the next; a new leader makes the open one fail.
 
-use host::Context;
+use host::{AttemptId, Context};
+use spec::{Note, Version};
 
 use super::{Etcd, EtcdLog, For, Overdue};
 use crate::domain::Locks;
+use crate::etcd::answer::{Body, OpResponse};
 use crate::etcd::api::{Range, Txn};
+use crate::etcd::store::Applied;
 use crate::etcd::{EtcdError, Reply};
 use crate::log::{Member, Ticket};
 
@@ -15,7 +18,7 @@ use crate::log::{Member, Ticket};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Query {
     Range(Box<Range>),
-    Txn(Box<Txn>),
+    Txn(Box<Txn>, Option<AttemptId>),
 }
 
 /// Who waits for an answer.
@@ -36,7 +39,11 @@ impl Etcd {
     pub(super) fn answer_query(&mut self, cx: &mut Context<Locks>, whom: For, query: &Query) {
         let outcome = match query {
             Query::Range(range) => self.store.read(range),
-            Query::Txn(txn) => self.store.read_txn(txn),
+            Query::Txn(txn, attempt) => {
+                let outcome = self.store.read_txn(txn);
+                note_read(cx, txn, &outcome, *attempt);
+                outcome
+            }
         };
         self.answer(cx, whom, outcome);
     }
@@ -84,4 +91,23 @@ impl Etcd {
             self.tell(cx, whom, Reply::Failed(error));
         }
     }
+}
+
+/// For the history: an object is read, or is not.
+fn note_read(cx: &mut Context<Locks>, txn: &Txn, outcome: &Applied, attempt: Option<AttemptId>) {
+    let (Some(errand), Ok((_, Body::Txn { succeeded, responses }))) = (txn.errand, outcome) else { return };
+    cx.note(if *succeeded {
+        Note::Read { attempt, op: errand.op, object: errand.object, version: version(responses) }
+    } else {
+        Note::Refused { attempt, op: errand.op, object: errand.object }
+    });
+}
+
+/// The version of the one object that is found: how often it was put.
+pub(in crate::etcd) fn version(responses: &[OpResponse]) -> Version {
+    let found = responses.iter().find_map(|response| match &response.body {
+        Body::Range { kvs, .. } => kvs.first().map(|kv| kv.version),
+        _ => None,
+    });
+    Version(found.unwrap_or(0))
 }

@@ -211,7 +211,7 @@ fn a_transaction_that_only_reads_is_a_read() {
     let txn = Txn {
         compare: vec![Compare::created_at("k".into(), Revision(0))],
         success: vec![Op::Range(Range::of(Keys::One("k".into())))],
-        failure: Vec::new(),
+        ..Txn::default()
     };
     let reply = ask(&mut rig, line, txn, 50).expect("it is answered").into_result().expect("it is served");
     assert_eq!(reply.header.revision, Revision(1), "and makes no revision");

@@ -190,6 +190,7 @@ fn txn(json: &Json) -> Read<Txn> {
         compare: fields.list("compare", compare)?,
         success: fields.list("success", op)?,
         failure: fields.list("failure", op)?,
+        errand: None,
     };
     fields.end().map(|()| txn)
 }

@@ -18,6 +18,7 @@ fn requests() -> Vec<Rpc> {
         compare: operands.map(compare).to_vec(),
         success: vec![Op::Put(Put::new(key, "".into(), lease)), Op::Range(Range::first_created("L/".into()))],
         failure: vec![Op::Delete(Delete::one(key)), Op::Range(Range::last_created_by("L/".into(), Revision(4)))],
+        errand: None,
     };
     let id = lease.expect("not 0");
     let between = Keys::Between("a".into(), "c".into());

@@ -4,6 +4,7 @@ use models::guard::{Act, Guard, Max, Reach};
 use models::lock::switch::{Switch, Takes};
 use models::lock::{LOCKS, LockFacts};
 
+use super::super::store::PLACES;
 use super::json::{Json, any_of, described, integer, list, object, one_key, pattern, reference, string, words};
 use crate::profile::Profile;
 
@@ -123,6 +124,7 @@ pub(super) fn resource() -> Json {
             ("act", words("Whether check and act are one step.", Act::ALL.map(Act::name))),
             ("max", words("Whether the highest token survives a crash.", Max::ALL.map(Max::name))),
             ("barrier", words("For what a token is the highest.", Reach::ALL.map(Reach::name))),
+            ("lives-in", words("Where the objects are: in a store of their own, or where the locks are.", PLACES)),
             ("objects", list("What the resource has; then a step may name nothing else.", string(""))),
         ],
     );

@@ -36,7 +36,7 @@ always = [«\"effect-ordre\"»]
             "`Big Name` is not kebab-case: lower-case words and digits with `-` between them",
             "unknown word `redish`",
             "duration `10` has no unit; units are ns, us, ms, s, min, h",
-            "unknown word `opne`: the resource's check is one of `open`, `fence_w`, `fence_le`, `fence_rc`, `fence_rw`, `mark`, `unique`, `version`",
+            "unknown word `opne`",
             "unknown field `client-sever`, expected one of `client-server`, `client-resource`, `server-server`, `call-timeout`",
             "unknown word `cheked`: a policy is one of `naive`, `checked`, `at-checks`, `margin`",
             "unknown word `wriet`",

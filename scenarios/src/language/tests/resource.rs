@@ -13,13 +13,18 @@ fn with(resource: &str, steps: &str) -> String {
     format!("{HEAD}lock = \"redis\"\nresource = {resource}\n[client.A]\ndo = [\"acquire\", {steps}]\n")
 }
 
+/// The checks of a resource that is nobody's store of locks.
+fn of_its_own() -> impl Iterator<Item = Guard> {
+    Guard::ALL.into_iter().filter(|guard| *guard != Guard::OwnerKey)
+}
+
 fn steps(text: &str) -> Vec<Step> {
     cell(text).clients.remove(0).script.threads.remove(0)
 }
 
 #[test]
 fn a_resource_is_a_check_or_a_table() {
-    for guard in Guard::ALL {
+    for guard in of_its_own() {
         let [word, table] = [format!("{:?}", guard.name()), format!("{{ check = {:?} }}", guard.name())]
             .map(|resource| cell(&with(&resource, "\"read\"")).resource);
         assert_eq!((word.guard, word.manner), (guard, Manner::default()));
@@ -92,7 +97,7 @@ fn an_operation_takes_time_that_may_be_drawn() {
 
 #[test]
 fn only_a_check_that_knows_marks_is_marked() {
-    for guard in Guard::ALL {
+    for guard in of_its_own() {
         let text = |mark: &str| with(&format!("{:?}", guard.name()), mark);
         if guard.takes_marks() {
             assert_eq!(steps(&text("{ mark = \"x\" }"))[1], Step::Mark(Use::of("x".into())));
@@ -123,7 +128,7 @@ fn a_fence_wants_a_lock_with_tokens_and_a_unique_mark_and_a_version_do_not() {
     let none = |guard: Guard| {
         with(&format!("{:?}", guard.name()), "\"read\"").replace("\"redis\"", "{ redis = { token = «\"none\"» } }")
     };
-    for guard in Guard::ALL {
+    for guard in of_its_own() {
         if guard.orders_tokens() {
             refuse(
                 &none(guard),
@@ -191,4 +196,27 @@ fn an_effect_has_a_name_and_may_have_a_key() {
     assert_eq!(keyed, Step::Effect { about: Use::of("mail".into()), key: NonZeroU32::new(17).map(Key) });
     refuse(&with("\"open\"", "«\"effect\"»"), "missing `name`");
     refuse(&with("\"open\"", "{ effect = { name = \"mail\", key = «0» } }"), "0 lies outside 1 to 4294967295");
+}
+
+#[test]
+fn objects_in_the_locks_own_store_are_read_and_written_behind_what_it_can_compare() {
+    let etcd = |resource: &str, step: &str| with(resource, step).replace("lock = \"redis\"", "lock = \"etcd\"");
+    for check in ["open", "version", "owner_key"] {
+        let text = etcd(&format!("{{ check = {check:?}, lives-in = \"lock-service\" }}"), "\"read\"");
+        assert!(cell(&text).resource.is_in_store, "{check}");
+    }
+    assert!(!cell(&etcd("{ check = \"open\", lives-in = \"own-store\" }", "\"read\"")).resource.is_in_store);
+    let owner_key =
+        "`owner_key` looks at a key of the lock's own store: `{ check = \"owner_key\", lives-in = \"lock-service\" }`";
+    refuse(&etcd("«\"owner_key\"»", "\"read\""), owner_key);
+    refuse(&etcd("{ check = «\"owner_key\"» }", "\"read\""), owner_key);
+    let fenced = "{ check = «\"fence_rw\"», lives-in = \"lock-service\" }";
+    refuse(&etcd(fenced, "\"read\""), "in the lock's own store nothing does what `fence_rw` does");
+    let apart = "{ check = \"version\", «act» = \"check-then-act\", lives-in = \"lock-service\" }";
+    refuse(&etcd(apart, "\"read\""), "`act` cannot apply: in the lock's own store an operation is one transaction");
+    let open = "{ check = \"open\", lives-in = «\"lock-service\"» }";
+    refuse(&with(open, "\"read\""), "of all locks only `etcd` has a store that can hold what it protects");
+    for step in ["{ effect = \"mail\" }", "{ write = { takes = \"5ms\" } }", "\"ticket\""] {
+        refuse(&etcd(open, step), "in the lock's own store objects are read and written, which takes no time");
+    }
 }

@@ -84,7 +84,7 @@ fn what_nothing_can_use_yet_is_refused_and_not_ignored() {
         refuse(&top(&format!("lock = «{lock:?}»")), &format!("`{lock}` is not supported yet"));
         refuse(&top(&format!("[lock.«{lock}»]")), &format!("`{lock}` is not supported yet"));
     }
-    for key in ["stock", "replicas", "merge", "lives-in"] {
+    for key in ["stock", "replicas", "merge"] {
         let text = top(&format!("lock = \"redis\"\nresource = {{ check = \"open\", «{key}» = 1 }}"));
         refuse(&text, &format!("`{key}` is not supported yet"));
     }

@@ -143,7 +143,7 @@ fn deletes() -> impl Strategy<Value = Delete> {
 
 fn txns() -> BoxedStrategy<Txn> {
     let free = (vec(compares(), 0..3), vec(ops(), 0..4), vec(ops(), 0..4))
-        .prop_map(|(compare, success, failure)| Txn { compare, success, failure });
+        .prop_map(|(compare, success, failure)| Txn { compare, success, failure, errand: None });
     prop_oneof![3 => free, 1 => leases().prop_map(enters)].boxed()
 }
 
@@ -155,6 +155,7 @@ fn enters(lease: LeaseId) -> Txn {
         compare: vec![Compare { key, relation: Relation::Equal, operand: Operand::Version(0) }],
         success: vec![Op::Put(Put::new(key, "".into(), Some(lease))), first()],
         failure: vec![Op::Range(Range::of(Keys::One(key))), first()],
+        errand: None,
     }
 }
 
