@@ -107,6 +107,23 @@ impl<R> Disk<R> {
         self.syncs
     }
 
+    /// What a backup has that is made now: what is durable. For the kernel.
+    #[must_use]
+    pub fn back_up(&self) -> Vec<R>
+    where
+        R: Clone,
+    {
+        self.records[..self.synced].to_vec()
+    }
+
+    /// All is as it was in that backup, and durable. For the kernel.
+    pub fn restore(&mut self, backup: Vec<R>) {
+        self.lost += self.records.len().saturating_sub(backup.len());
+        self.synced = backup.len();
+        self.records = backup;
+        self.aside = None;
+    }
+
     /// The machine loses power: what was not synced is gone. For the kernel.
     pub fn lose_power(&mut self) {
         self.lost += self.unsynced();
@@ -159,5 +176,19 @@ mod tests {
         disk.replace(9);
         disk.lose_power();
         assert_eq!((disk.records(), disk.syncs()), (&[9][..], 1));
+    }
+
+    #[test]
+    fn a_backup_has_what_was_durable_and_takes_the_place_of_all_there_is() {
+        let mut disk = Disk::default();
+        disk.append('a');
+        disk.sync();
+        disk.append('b');
+        let backup = disk.back_up();
+        disk.sync();
+        disk.append('c');
+        disk.restore(backup);
+        assert_eq!((disk.records(), disk.unsynced()), (&['a'][..], 0));
+        assert_eq!(disk.take_lost(), 2);
     }
 }

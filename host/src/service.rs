@@ -25,7 +25,7 @@ pub trait Domain: Sized + 'static {
     /// Whatever goes into the history.
     type Note: Digest + 'static;
     /// Whatever a service writes to its disk.
-    type Record: 'static;
+    type Record: Clone + 'static;
     /// Whatever a fault may do inside a service: forget a key, give up a session.
     type Nudge: Clone + Digest + fmt::Debug + 'static;
 

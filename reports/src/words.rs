@@ -154,6 +154,7 @@ pub(crate) fn fault_kind(what: &str) -> (&str, Aim) {
         "kill" => ("a kill", Aim::Life),
         "shutdown" => ("a shutdown", Aim::Life),
         "power-off" => ("a loss of power", Aim::Life),
+        "restore" => ("a restore from a backup", Aim::Life),
         "disk" => ("a failing disk or memory", Aim::Node),
         "evict" => ("an eviction", Aim::Node),
         "promote" => ("a promotion", Aim::Node),

@@ -228,6 +228,13 @@ pub enum What {
     Shutdown(Vec<NodeRef>),
     /// The machine loses power: silence, and what was not synced is lost.
     PowerOff(Vec<NodeRef>),
+    /// A backup is put back.
+    Restore {
+        /// Whose.
+        node: Vec<NodeRef>,
+        /// From which moment of the run.
+        as_of: Duration,
+    },
     /// The caller's acquire is abandoned, as by an interrupt of its thread; the process lives on.
     Cancel(Vec<NodeRef>),
     /// One part of a process hangs while the others live.
@@ -322,6 +329,7 @@ impl What {
             | Self::PowerOff(nodes)
             | Self::Cancel(nodes)
             | Self::Promote(nodes)
+            | Self::Restore { node: nodes, .. }
             | Self::StepClock { node: nodes, .. }
             | Self::ClockRate { node: nodes, .. }
             | Self::Disk { node: nodes, .. }
@@ -357,6 +365,7 @@ impl What {
             Self::Kill(_) => "kill",
             Self::Shutdown(_) => "shutdown",
             Self::PowerOff(_) => "power-off",
+            Self::Restore { .. } => "restore",
             Self::Cancel(_) => "cancel",
             Self::Stall { .. } => "stall",
             Self::Throttle { .. } => "throttle",

@@ -10,6 +10,7 @@
 //! | throttle | the same, while the process stood still |
 //! | machine sleep, vm stop | the same, or a deadline on a clock that it stops was live |
 //! | kill, shutdown, power-off | the same, or somebody turned to the dead server, or its memory was in use: it took somebody for the owner, or had counted tokens |
+//! | restore | something of what the backup did not have was lost |
 //! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
 //! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
 //! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's, a restart for which its machine waits |
@@ -139,6 +140,7 @@ impl<'h> Stays<'h> {
                 let has_deadline = |node| self.has_owner(node, fault) || self.has_promise(node, fault);
                 keeps_waiting || any(&|node| self.is_busy(node, fault) || has_deadline(node))
             }
+            What::Restore { .. } => strike.nodes.iter().any(|node| self.has_lost(*node, fault)),
             What::Kill(_) | What::Shutdown(_) | What::PowerOff(_) => {
                 // What a cluster has counted outlives its members.
                 let has_memory =
@@ -147,6 +149,12 @@ impl<'h> Stays<'h> {
                 keeps_waiting || any(&|node| self.is_busy(node, fault) || has_memory(node) || is_missed(node))
             }
         }
+    }
+
+    /// Whether a server was back without something that its disk had had.
+    fn has_lost(&self, server: NodeId, fault: Stretch) -> bool {
+        let lost = |entry: &Entry| matches!(entry.note, Note::DiskLost { authority } if authority == server);
+        self.history.entries.iter().any(|entry| fault.from <= entry.at && lost(entry))
     }
 
     /// Whether a client had an attempt open, or a server had served one that was.

@@ -377,6 +377,7 @@ impl Lowering<'_> {
             cell::What::Kill(nodes) => What::Kill(self.targets(nodes)),
             cell::What::Shutdown(nodes) => What::Shutdown(self.targets(nodes)),
             cell::What::PowerOff(nodes) => What::PowerOff(self.targets(nodes)),
+            cell::What::Restore { node, as_of } => What::Restore(self.targets(node), *as_of),
             cell::What::Cancel(nodes) => What::Cancel(self.targets(nodes)),
             cell::What::Stall { node, part } => What::Stall(self.target(node), *part),
             cell::What::Throttle { node, run, stop } => {

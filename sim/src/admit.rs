@@ -59,6 +59,7 @@ impl<D: Domain> Core<D> {
                 self.events += 1;
                 self.moment(trigger, reacher, counted);
             }
+            Event::BackUp(fault) => self.back_up(fault),
             Event::StrikeEnds(strike) => {
                 self.events += 1;
                 self.end(strike);

@@ -48,6 +48,8 @@ pub(crate) struct Core<D: Domain> {
     pub(crate) packets: Packets<D::Message>,
     pub(crate) links: Links,
     pub(crate) faults: Faults<D::Nudge>,
+    /// What faults will put back: of which fault, on whose disk.
+    pub(crate) backups: Vec<(usize, NodeId, Vec<D::Record>)>,
     pub(crate) cues: Vec<CueState>,
     pub(crate) callers: Callers,
     pub(crate) notes: Vec<Noted<D::Note>>,
@@ -109,6 +111,7 @@ impl<D: Domain> Core<D> {
             packets: Packets::default(),
             links: Links::default(),
             faults: Faults::default(),
+            backups: Vec::new(),
             cues: Vec::new(),
             callers: Callers::default(),
             notes: Vec::with_capacity(64),
@@ -152,6 +155,7 @@ impl<D: Domain> Core<D> {
             packets,
             links,
             faults,
+            backups,
             cues,
             callers,
             notes,
@@ -170,6 +174,7 @@ impl<D: Domain> Core<D> {
         packets.reset();
         links.reset();
         faults.reset();
+        backups.clear();
         cues.iter_mut().for_each(CueState::reset);
         callers.reset();
         // The last run took its notes with it; this one will be about as long.

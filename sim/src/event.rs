@@ -17,6 +17,8 @@ pub(crate) enum Event {
     Timer(TimerKey),
     /// A planned moment has come, for that client if a milestone brought it.
     Moment { trigger: usize, reacher: Option<NodeId>, counted: bool },
+    /// A backup is made, which that fault will put back.
+    BackUp(usize),
     /// A strike ends.
     StrikeEnds(usize),
     /// A process attends to what a strike does inside it, if it is still that life.

@@ -162,6 +162,11 @@ impl<D: Domain> Core<D> {
                 state.unpowered += 1;
                 self.power_off(node);
             }
+            What::Restore(..) => {
+                state.down += 1;
+                self.kill(node);
+                self.put_back(strike, node);
+            }
             What::Cancel(_) => self.faults.strikes[strike].met += self.interrupt(node),
             What::Stall(_, part) => self.begin_stall(node, *part),
             What::Throttle { run, .. } => {
@@ -187,6 +192,24 @@ impl<D: Domain> Core<D> {
             | What::HalfOpen { .. }
             | What::Drop(..)
             | What::Delay(..) => {}
+        }
+    }
+
+    /// The moment of a fault's backup: what the disks have now that it will put back.
+    pub(crate) fn back_up(&mut self, fault: usize) {
+        let nodes = self.faults.plan[fault].what.nodes(Cast::default());
+        for node in nodes {
+            let records = self.node(node).disk.back_up();
+            self.backups.push((fault, node, records));
+        }
+    }
+
+    /// The disk is as it was when the fault's backup was made, if that was before.
+    fn put_back(&mut self, strike: usize, node: NodeId) {
+        let fault = self.faults.strikes[strike].fault;
+        let backup = self.backups.iter().find(|(of, whose, _)| (*of, *whose) == (fault, node));
+        if let Some(records) = backup.map(|(.., records)| records.clone()) {
+            self.node_mut(node).disk.restore(records);
         }
     }
 
@@ -260,7 +283,7 @@ impl<D: Domain> Core<D> {
             What::Pause(_) if same_life => self.change_standing(node, |standing| standing.paused -= 1),
             What::MachineSleep(_) if same_power => self.change_standing(node, |standing| standing.asleep -= 1),
             What::VmStop(_) if same_power => self.change_standing(node, |standing| standing.stopped -= 1),
-            What::Kill(_) | What::Shutdown(_) => {
+            What::Kill(_) | What::Shutdown(_) | What::Restore(..) => {
                 state.down -= 1;
                 self.revive(node);
             }

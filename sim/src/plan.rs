@@ -41,6 +41,9 @@ pub enum What<N> {
     Shutdown(Vec<Target>),
     /// The machine loses power: silence, and what was not synced is lost. It is back at the fault's end.
     PowerOff(Vec<Target>),
+    /// An operator stops the process and puts back what its disk had at that moment of the run: a backup. It is restarted at the fault's
+    /// end.
+    Restore(Vec<Target>, Duration),
     /// Whoever waits in that process and may be interrupted is; the process lives on. An instant.
     Cancel(Vec<Target>),
     /// One part of a process hangs; the others live.
@@ -95,6 +98,7 @@ impl<N> What<N> {
             Self::Kill(_) => "kill",
             Self::Shutdown(_) => "shutdown",
             Self::PowerOff(_) => "power-off",
+            Self::Restore(..) => "restore",
             Self::Cancel(_) => "cancel",
             Self::Stall(..) => "stall",
             Self::Throttle { .. } => "throttle",
@@ -122,6 +126,7 @@ impl<N> What<N> {
             | Self::Kill(targets)
             | Self::Shutdown(targets)
             | Self::PowerOff(targets)
+            | Self::Restore(targets, _)
             | Self::Cancel(targets)
             | Self::StepClock(targets, _)
             | Self::ClockRate(targets, _)
@@ -152,6 +157,7 @@ impl<N> What<N> {
                 | Self::Kill(_)
                 | Self::Shutdown(_)
                 | Self::PowerOff(_)
+                | Self::Restore(..)
                 | Self::Stall(..)
                 | Self::Throttle { .. }
         )

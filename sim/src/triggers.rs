@@ -1,10 +1,10 @@
 //! The moments for which faults and cues wait.
 
-use host::{Cue, Domain, Duration, NodeId, Point};
+use host::{Cue, Domain, Duration, NodeId, Point, SimTime};
 
 use crate::core::Core;
 use crate::event::Event;
-use crate::plan::{Lasts, When};
+use crate::plan::{Lasts, What, When};
 
 /// A moment, and what happens then.
 pub(crate) struct Trigger {
@@ -38,6 +38,11 @@ impl<D: Domain> Core<D> {
     pub(crate) fn arm_triggers(&mut self) {
         if self.faults.triggers.is_empty() {
             self.plan_triggers();
+        }
+        for (fault, state) in self.faults.plan.iter().enumerate() {
+            if let What::Restore(_, as_of) = &state.what {
+                self.queue.push(SimTime::ZERO + *as_of, Event::BackUp(fault));
+            }
         }
         for trigger in 0..self.faults.triggers.len() {
             let Trigger { when, action, .. } = &self.faults.triggers[trigger];

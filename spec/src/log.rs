@@ -16,9 +16,13 @@ struct Spoken {
 /// apply it says so for the cluster, which is called by `cluster`. What the others say after it is left as it is, if it is the
 /// same; else it becomes [`Note::Disagreed`].
 pub fn speak_as_one(entries: &mut [Entry], cluster: NodeId) {
-    act_as_one(entries);
+    act_as_one(entries, cluster);
     let mut spoken: Vec<Spoken> = Vec::new();
     for place in 0..entries.len() {
+        // The cluster was put back to what it was: what comes after that in its log comes anew.
+        if matches!(entries[place].note, Note::DiskLost { authority } if authority == cluster) {
+            spoken.clear();
+        }
         let Note::Applied { member, index, key, attempt, cause, .. } = entries[place].note else { continue };
         let found = spoken.binary_search_by_key(&index, |spoken| spoken.index);
         let agrees = match found {
@@ -55,9 +59,12 @@ pub fn speak_as_one(entries: &mut [Entry], cluster: NodeId) {
 }
 
 /// The same for operations on objects. What is applied anew is no operation anew.
-fn act_as_one(entries: &mut [Entry]) {
+fn act_as_one(entries: &mut [Entry], cluster: NodeId) {
     let mut reached = 0;
     for entry in entries {
+        if matches!(entry.note, Note::DiskLost { authority } if authority == cluster) {
+            reached = 0;
+        }
         let Note::Acted { index, attempt, op, object, based_on, replaced, .. } = entry.note else { continue };
         if index > reached {
             reached = index;

@@ -123,6 +123,13 @@ fn returns(case: &Case<'_>) -> Vec<Return> {
             }
         }
     }
+    if case.rules.is_logged {
+        // A log does not die with a member, but can be put back to what it was.
+        let lost = case.grants.mentions.losing.iter().map(|entry| &case.history.entries[*entry]);
+        let restored =
+            lost.map(|entry| Return { at: entry.at, died: SimTime::ZERO, server: case.rules.authorities[0] });
+        returns.extend(restored);
+    }
     let replaced = case.grants.mentions.dead_and_replaced(case.history);
     returns.extend(replaced.map(|(_, at, server)| Return { at, died: SimTime::ZERO, server }));
     returns.sort_unstable();

@@ -101,6 +101,11 @@ impl Owners {
         [over.map(|passed| Passed { is_over: true, ..passed }), self.owns(stem, lock, owner)]
     }
 
+    /// Every lock that has an owner, with the attempt.
+    pub fn all(&self) -> impl Iterator<Item = (Name, AttemptId)> {
+        self.locks.values().filter_map(|owned| Some((owned.lock, owned.owner?.1?)))
+    }
+
     /// The lock and the attempt of its owner, if that key is the owner's.
     #[must_use]
     pub fn owned_by(&self, key: &Key) -> Option<(Name, AttemptId)> {

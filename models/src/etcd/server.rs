@@ -11,6 +11,7 @@
 //! | `forward` | what followers have the leader answer, beside the log |
 //! | `watches` | who is told of changes |
 //! | `locking` | `v3lock`: the server queues for its client |
+//! | `backup` | a cluster is put back to what it was |
 //!
 //! * **Clock.** Ticks, timeouts of requests and leases are counted on the *monotonic* clock (but see
 //!   [`lessor`](super::lessor) for 3.4's gate).
@@ -22,6 +23,7 @@
 //! A write that waits while its member knows no leader is never refused before its time.
 
 mod apply;
+mod backup;
 mod forward;
 mod leases;
 mod locking;
@@ -126,6 +128,8 @@ pub struct Etcd {
     started: MonoTime,
     /// When the pass is due that is set. `None`: none is.
     pass: Option<MonoTime>,
+    /// It has started from a backup, and has not led since.
+    awaits_bump: bool,
     /// When it was last elected. (`leadElectedTime`: what others are elected, it does not count.)
     elected: Option<MonoTime>,
 }
@@ -192,6 +196,7 @@ impl Etcd {
             lockings: Lockings::default(),
             started: MonoTime::from_nanos(0),
             pass: None,
+            awaits_bump: false,
             elected: None,
         }
     }
@@ -347,8 +352,12 @@ impl Service<Locks> for Etcd {
     fn on_start(&mut self, cx: &mut Context<Locks>) {
         *self = Self::new(&self.members, self.servers);
         self.started = cx.mono;
+        let has_lost = cx.disk.take_lost() > 0;
         self.member.start(cx);
         self.take_events(cx);
+        if has_lost {
+            self.is_restored(cx);
+        }
     }
 
     fn on_message(&mut self, cx: &mut Context<Locks>, from: Origin, message: Message) {

@@ -52,6 +52,11 @@ pub enum Change {
         /// Seconds. 0: all of it again.
         remaining: i64,
     },
+    /// Let the next revision be so much higher: nobody has seen one as high, whatever was forgotten.
+    Bump {
+        /// By how much.
+        by: u64,
+    },
 }
 
 digest_enum!(Change {
@@ -61,6 +66,7 @@ digest_enum!(Change {
     4 => Grant { id, ttl },
     5 => Revoke { id },
     6 => Checkpoint { id, remaining },
+    7 => Bump { by },
 });
 
 /// What came of an entry or a read: the revision in its header, and what was done.
@@ -165,6 +171,10 @@ impl Store {
                     lease.remaining = *remaining;
                 }
                 // The leader says this to the others: nobody hears the answer.
+                Body::LeaseRevoke
+            }
+            Change::Bump { by } => {
+                writing.store.revision.0 += by;
                 Body::LeaseRevoke
             }
         };

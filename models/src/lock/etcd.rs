@@ -15,7 +15,7 @@ pub use key::{Expires, KeyLibrary, KeyLock, Waits};
 pub use mutex::{AfterWait, Looks, MutexLock, OnFailedUnlock};
 pub use record::{DeadlineFrom, Identity, JudgedBy, LengthOf, RecordLock};
 pub(super) use servers::NAME;
-pub use servers::{Checkpoints, EtcdServers, LEAST_LEASE, MOST_MEMBERS, PreVote, Version};
+pub use servers::{Checkpoints, EtcdServers, LEAST_LEASE, MOST_MEMBERS, PreVote, Restored, Version};
 
 use host::{Duration, Operation};
 use spec::{Assumption, Level, Promise};

@@ -16,10 +16,10 @@ use super::tree::{Entry, Value};
 use super::value::{is_name, truth};
 use super::what::{Kind, WHATS, what};
 use super::when::{Length, World, lasts, when};
-use crate::cell::{Fault, Lasts, What};
+use crate::cell::{Fault, Lasts, What, When};
 
 /// Faults of the language that nothing can suffer yet.
-const NOT_YET: [&str; 6] = ["end-session", "clone", "recycle-backend", "lag", "change-leader", "restore"];
+const NOT_YET: [&str; 5] = ["end-session", "clone", "recycle-backend", "lag", "change-leader"];
 
 /// Reads all faults of a file, in the order of their names.
 pub(super) fn faults(fields: &mut Fields<'_>, world: &World) -> Vec<Fault> {
@@ -56,6 +56,7 @@ fn fault(sink: &Sink, entry: &Entry, world: &World) -> Option<Fault> {
         only?;
         let (what, lasts) = (whats.into_iter().next()??, lasts?);
         one_machine(fields, &what, &lasts)?;
+        is_backed_up_before(fields, &what, when.as_ref()?)?;
         Some(Fault { name: entry.key.clone(), what, when: when?, lasts, family: None })
     });
     fault.filter(|_| named)
@@ -74,6 +75,22 @@ fn one_machine(fields: &mut Fields<'_>, what: &What, lasts: &Lasts) -> Option<()
             None
         }
         None => Some(()),
+    }
+}
+
+/// Makes sure that what is put back was there before.
+fn is_backed_up_before(fields: &mut Fields<'_>, what: &What, when: &When) -> Option<()> {
+    let What::Restore { as_of, .. } = what else { return Some(()) };
+    match when {
+        When::At(at) if as_of < at => Some(()),
+        When::At(_) => {
+            fields.sink.error(fields.site, "a backup is made before it is put back: `as-of` is earlier than `at`");
+            None
+        }
+        _ => {
+            fields.sink.error(fields.site, "a backup is put back at a moment that is known: `at = \"10s\"`");
+            None
+        }
     }
 }
 

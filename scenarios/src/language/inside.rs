@@ -1,4 +1,4 @@
-//! Faults inside a service, and of what its machine lends it: `evict`, `promote`, `disk`.
+//! Faults inside a service, and of what its machine lends it: `evict`, `promote`, `disk`, `restore`.
 //!
 //! * `evict = { key, node }`: a lock server forgets a key to make room. `key` is the lock's by default, or
 //!   that of its counter of tokens; `node` is every lock server.
@@ -7,15 +7,18 @@
 //!   more memory. What its server refuses then is the model's to say. A server that does not mind is refused.
 //! * `disk = { node, slow = SPAN }`: each sync takes so long. It is refused where nothing is ever synced.
 
+//! * `restore = { node, as-of }`: an operator puts back what the servers' disks had at that moment of the run. `node` is every
+//!   lock server; of a cluster it is never one member alone, which would have forgotten what it had told the others.
+
 use host::{Name, Shortage, Span};
-use models::lock::{Persistence, ServerKind};
+use models::lock::{Persistence, ServerKind, Service};
 
 use super::error::Sink;
 use super::nodes::{Kind, Roles};
 use super::reader::{Fields, unknown_word, word, wrong_type};
 use super::steps::LOCK;
 use super::tree::{Node, Site};
-use super::value::span;
+use super::value::{duration, span};
 use super::when::World;
 use crate::cell::{DiskFault, NodeRef, What};
 
@@ -82,6 +85,33 @@ pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opti
         None => {}
     }
     Some(What::Disk { node, how: how? })
+}
+
+pub(super) fn restore(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Option<What> {
+    let (sink, site) = (fields.sink, fields.site);
+    let as_of = fields.need("as-of", duration);
+    let node = fields.or("node", world.names.servers(), |sink, node| {
+        let nodes = world.names.several(sink, node, roles)?;
+        only(sink, node.site, &nodes, world, &[Kind::Server], "only lock servers have a backup")?;
+        let is_whole = nodes.len() == world.names.servers().len();
+        if nodes.iter().any(|node| world.names.server_kind(node) == Some(ServerKind::Etcd)) && !is_whole {
+            let message = "a member that forgets what it had told the others breaks what they rest on: all members are \
+                           restored, or none";
+            sink.error(node.site, message);
+            return None;
+        }
+        Some(nodes)
+    });
+    let keeps = |service: &Service| match service {
+        Service::Redis(redis) => redis.persistence != Persistence::None,
+        Service::Etcd(_) => true,
+        Service::Sentinel(_) => false,
+    };
+    if !world.service.as_ref().is_none_or(keeps) {
+        sink.error(site, "this can never apply: these servers keep nothing on a disk (`persistence`)");
+        return None;
+    }
+    Some(What::Restore { node: node?, as_of: as_of? })
 }
 
 /// Whether such a server syncs its disk while it runs.

@@ -53,14 +53,20 @@ fn etcd(fields: &mut Fields<'_>) -> Option<EtcdServers> {
     let site = fields.get("members").map_or(fields.site, |entry| entry.node.site);
     let members =
         fields.or("members", default.members, |sink, node| integer(sink, node, "members are counted", 1, MOST_MEMBERS));
-    let (version, pre_vote, checkpoints) = (switch(fields), switch(fields), switch(fields));
+    let (version, pre_vote, checkpoints, restored) = (switch(fields), switch(fields), switch(fields), switch(fields));
     if let Some(members) = members
         && members % 2 == 0
     {
         fields.sink.error(site, "an even number of members bears no more deaths than one less: take 1, 3 or 5");
         return None;
     }
-    Some(EtcdServers { members: members?, version: version?, pre_vote: pre_vote?, checkpoints: checkpoints? })
+    Some(EtcdServers {
+        members: members?,
+        version: version?,
+        pre_vote: pre_vote?,
+        checkpoints: checkpoints?,
+        restored: restored?,
+    })
 }
 
 fn sentinel(fields: &mut Fields<'_>) -> Option<SentinelServers> {

@@ -3,6 +3,7 @@
 //! | group | written as |
 //! |---|---|
 //! | processes and machines | `pause = NODES`, `machine-sleep`, `vm-stop`, `kill`, `shutdown`, `power-off` |
+//! | a backup | `restore = { node, as-of }`: see [`inside`](super::inside) |
 //! | a caller | `cancel = NODES`: its acquire is abandoned |
 //! | part of a process | `stall = { node, part }` or `stall = "A/renewal"`, `throttle = { node, run, stop }` |
 //! | clocks | `step-clock = { node, by }`, `clock-rate = { node, ppm }` |
@@ -17,7 +18,7 @@ use host::{Clock, Part};
 use models::lock::Lock;
 
 use super::error::Sink;
-use super::inside::{disk, evict, promote};
+use super::inside::{disk, evict, promote, restore};
 use super::link::{cut, half_open, reset, slow};
 use super::message::{delay, drop};
 use super::nodes::{Kind as NodeKind, Roles};
@@ -35,13 +36,14 @@ pub(super) struct Kind {
 }
 
 /// All of them, in the order of documentation.
-pub(super) const WHATS: [Kind; 20] = [
+pub(super) const WHATS: [Kind; 21] = [
     Kind { name: "pause", length: Length::Positive },
     Kind { name: "machine-sleep", length: Length::Positive },
     Kind { name: "vm-stop", length: Length::Positive },
     Kind { name: "kill", length: Length::Any },
     Kind { name: "shutdown", length: Length::Any },
     Kind { name: "power-off", length: Length::Any },
+    Kind { name: "restore", length: Length::Any },
     Kind { name: "cancel", length: Length::None },
     Kind { name: "stall", length: Length::Positive },
     Kind { name: "throttle", length: Length::Positive },
@@ -69,6 +71,7 @@ pub(super) fn what(sink: &Sink, kind: &str, entry: &Entry, world: &World, roles:
         "kill" => nodes().map(What::Kill),
         "shutdown" => nodes().map(What::Shutdown),
         "power-off" => nodes().map(What::PowerOff),
+        "restore" => table(sink, node, "a restore", |fields| restore(fields, world, roles)),
         "cancel" => cancel(sink, node, world, roles),
         "stall" => stall(sink, node, world, roles),
         "throttle" => table(sink, node, "a throttle", |fields| throttle(fields, world, roles)),

@@ -103,6 +103,22 @@ fn a_machine_without_power_says_nothing_and_loses_what_was_not_synced() {
 }
 
 #[test]
+fn a_restore_puts_back_what_the_disk_had_when_the_backup_was_made() {
+    for (as_of, persistence, kept) in
+        [(0, Persistence::Synced, 0), (50, Persistence::Synced, 7), (50, Persistence::Written, 0)]
+    {
+        let world = World::new(persistence).client(|host, log| async move {
+            put(&line(&host).await, 7).await.expect("kept");
+            until(&host, 1_200).await;
+            log.say(&host, get(&line(&host).await).await);
+        });
+        let (log, outcome) = world.fault(at(100), What::Restore(on(SERVER), ms(as_of)), lasts(1_000)).run();
+        assert_eq!(log.words(), [format!("Ok(Kept({kept}))")], "as of {as_of} ms, {persistence:?}");
+        assert_eq!(outcome.nodes[0].activity.len(), 2, "it was dead meanwhile");
+    }
+}
+
+#[test]
 fn a_machine_that_is_back_resets_connections_that_it_does_not_know() {
     let world = World::new(Persistence::None).client(|host, log| async move {
         let old_line = line(&host).await;

@@ -185,6 +185,7 @@ impl Roles {
             What::MachineSleep(_) | What::VmStop(_) => Err("the machine cannot be put to sleep"),
             What::ClockRate(..) => Err("all processes count the machine's time"),
             What::PowerOff(_) => Err("a process can be killed, but what it wrote is with the kernel and safe"),
+            What::Restore(..) => Err("nobody makes a backup of a server's folder"),
             What::Shortage(..) | What::SlowDisk(..) => Err("the machine has disk and memory"),
             What::Nudge(..) => Err("nobody can reach into the server"),
             What::Cut(..) | What::Slow(..) | What::Reset(_) | What::HalfOpen { .. } => {

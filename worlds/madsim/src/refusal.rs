@@ -73,6 +73,7 @@ fn what(what: &What<Nudge>) -> Result<(), &'static str> {
         What::MachineSleep(_) | What::VmStop(_) => Err("no machine's clock can stand still: madsim has one for all"),
         What::StepClock(..) => Err("no machine's clock can be set: madsim has one for all"),
         What::ClockRate(..) => Err("no machine's clock can run fast or slow: madsim has one for all"),
+        What::Restore(..) => Err("nobody makes a backup of a disk here"),
         What::Shutdown(_) => Err("madsim ends a process by a kill only"),
         #[expect(unreachable_patterns, reason = "a new kind of fault is refused until it has its line here")]
         _ => Err("this world does not know it"),

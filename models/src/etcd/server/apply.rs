@@ -72,7 +72,7 @@ impl Etcd {
                     self.lessor.checkpointed(*id, lease, clocks(cx));
                 }
             }
-            Change::Put(_) | Change::Delete(_) | Change::Txn(_) => {}
+            Change::Put(_) | Change::Delete(_) | Change::Txn(_) | Change::Bump { .. } => {}
         }
     }
 }

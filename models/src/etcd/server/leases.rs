@@ -102,6 +102,7 @@ impl Etcd {
 
     /// The member leads, and has applied what its predecessors had agreed upon.
     pub(super) fn promoted(&mut self, cx: &mut Context<Locks>) {
+        self.bump(cx);
         self.lessor.promote(&self.store, clocks(cx), super::ELECTION);
         self.set_pass(cx);
     }

@@ -16,12 +16,14 @@ pub struct EtcdServers {
     pub pre_vote: PreVote,
     /// Whether the leader tells the others how much is left of long leases.
     pub checkpoints: Checkpoints,
+    /// What becomes of its revisions when a backup is put back.
+    pub restored: Restored,
 }
 
 impl Default for EtcdServers {
     fn default() -> Self {
-        let (version, pre_vote, checkpoints) = Default::default();
-        Self { members: 3, version, pre_vote, checkpoints }
+        let (version, pre_vote, checkpoints, restored) = Default::default();
+        Self { members: 3, version, pre_vote, checkpoints, restored }
     }
 }
 
@@ -51,6 +53,15 @@ choices! {
     }
 }
 
+choices! {
+    Restored at "restored": "What becomes of the cluster's revisions when a backup is put back." {
+        AsBackedUp = "as-backed-up", "They go on from that of the backup: those of what was forgotten come again",
+            "https://etcd.io/docs/v3.4/op-guide/recovery/";
+        Bumped = "bumped", "The first is higher than any that was ever seen (`--bump-revision`)",
+            "https://etcd.io/docs/v3.6/op-guide/recovery/";
+    }
+}
+
 pub(super) const GROUP: [ServerGroup; 1] = [ServerGroup {
     prefix: "etcd",
     kind: ServerKind::Etcd,
@@ -70,7 +81,7 @@ pub(in crate::lock) const NAME: &str = "etcd";
 /// The most members of a cluster.
 pub const MOST_MEMBERS: u16 = 5;
 
-pub(super) const SERVICE: [Switch; 4] = [
+pub(super) const SERVICE: [Switch; 5] = [
     Switch {
         path: "members",
         about: "How many members the cluster has.",
@@ -84,4 +95,5 @@ pub(super) const SERVICE: [Switch; 4] = [
     Version::SWITCH,
     PreVote::SWITCH,
     Checkpoints::SWITCH,
+    Restored::SWITCH,
 ];

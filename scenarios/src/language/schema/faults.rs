@@ -38,6 +38,10 @@ fn what(name: &str) -> Json {
         "kill" => nodes("The process dies; for is the time until it starts again."),
         "shutdown" => nodes("The process ends in good order; for is the time until it starts again."),
         "power-off" => nodes("Silence, and what was not synced is lost."),
+        "restore" => object(
+            "A backup is put back; for is the time until the servers start again.",
+            vec![("as-of", duration("From which moment of the run.")), whose()],
+        ),
         "cancel" => nodes("The acquire under way is abandoned, the process lives on."),
         "stall" => any_of(
             "One part of a process hangs.",

@@ -121,7 +121,7 @@ fn a_fault_is_exactly_one_thing() {
     refuse(
         &file("[fault.«f»]\nat = \"1s\"\n"),
         "nothing goes wrong in the fault `f`, expected one of `pause`, `machine-sleep`, `vm-stop`, `kill`, \
-         `shutdown`, `power-off`, `cancel`, `stall`, `throttle`, `step-clock`, `clock-rate`, `disk`, `evict`, `promote`, \
+         `shutdown`, `power-off`, `restore`, `cancel`, `stall`, `throttle`, `step-clock`, `clock-rate`, `disk`, `evict`, `promote`, \
          `cut`, `slow`, `reset`, `half-open`, `drop`, `delay`",
     );
     refuse(&file("[fault]\nf = «\"pause\"»\n"), "a fault is a table, not a string");
@@ -133,9 +133,7 @@ fn a_fault_of_what_does_not_exist_yet_is_refused() {
     for what in ["end-session", "clone", "recycle-backend", "lag"] {
         refuse(&faulty(&format!("«{what}» = \"A\"")), &format!("`{what}` is not supported yet"));
     }
-    for what in ["change-leader", "restore"] {
-        refuse(&faulty(&format!("«{what}» = {{}}")), &format!("`{what}` is not supported yet"));
-    }
+    refuse(&faulty("«change-leader» = {}"), "`change-leader` is not supported yet");
 }
 
 #[test]
@@ -382,4 +380,42 @@ fn every_kind_has_a_reader() {
         // Nothing that goes wrong is a number.
         assert_eq!(mistakes(&faulty(&format!("{} = 1", kind.name))).errors().len(), 1, "{}", kind.name);
     }
+}
+
+#[test]
+fn a_backup_is_made_before_it_is_put_back_and_of_all_members_of_a_cluster() {
+    let on = |lock: &str, fault: &str| {
+        let text = format!("{HEAD}{lock}\n[client.A]\ndo = [\"acquire\"]\n[fault.f]\n{fault}\n");
+        text.replace("\n\n", "\n")
+    };
+    let etcd = |fault: &str| on("lock = \"etcd\"", fault);
+    let fault = cell(&etcd("restore = { as-of = \"4s\" }\nat = \"9s\"\nfor = \"1s\"")).faults.remove(0);
+    let all = ["etcd-1", "etcd-2", "etcd-3"].map(named).to_vec();
+    assert_eq!(fault.what, What::Restore { node: all, as_of: host::Duration::from_secs(4) });
+    for (what, message) in [
+        (
+            "restore = «{ as-of = \"9s\" }»\nat = \"9s\"",
+            "a backup is made before it is put back: `as-of` is earlier than `at`",
+        ),
+        (
+            "restore = «{ as-of = \"1s\" }»\nwhen = { client = \"A\", point = \"granted\" }",
+            "a backup is put back at a moment that is known: `at = \"10s\"`",
+        ),
+    ] {
+        let error =
+            load("test.toml", &etcd(&what.replace(['«', '»'], "")), &[]).expect_err("it is refused").to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    refuse(
+        &etcd("restore = { as-of = \"1s\", node = «\"etcd-2\"» }\nat = \"9s\""),
+        "a member that forgets what it had told the others breaks what they rest on: all members are restored, or none",
+    );
+    refuse(
+        &on("lock = \"redis\"", "restore = «{ as-of = \"1s\" }»\nat = \"9s\""),
+        "this can never apply: these servers keep nothing on a disk (`persistence`)",
+    );
+    accept(&on(
+        "lock = \"redis\"\nservice.redis.persistence = \"aof-always\"",
+        "restore = { as-of = \"1s\" }\nat = \"9s\"",
+    ));
 }
