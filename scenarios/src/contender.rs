@@ -183,7 +183,9 @@ pub(crate) fn built_in<H: LocksHost>(
             EtcdLock::Mutex(switches) => {
                 program(bench, clock, resource, script, move |bench| EtcdMutex::new(bench.way(), &switches))
             }
-            EtcdLock::V3Lock => program(bench, clock, resource, script, |bench| EtcdV3Lock::new(bench.way())),
+            EtcdLock::V3Lock(on_failed_unlock) => {
+                program(bench, clock, resource, script, move |bench| EtcdV3Lock::new(bench.way(), on_failed_unlock))
+            }
             EtcdLock::Key(switches) => {
                 program(bench, clock, resource, script, move |bench| EtcdKey::new(bench.way(), &switches))
             }

@@ -21,6 +21,7 @@ use spec::{Authorities, LockName};
 use super::client::{Client, Way};
 use super::session::{Session, Sessions};
 use super::{Body, EtcdHost, Key, Reply, Response, Rpc};
+use crate::lock::etcd::OnFailedUnlock;
 use crate::recipe::{Acquired, Lease, Recipe, Release};
 
 /// A client's locks, for which an etcd cluster queues.
@@ -30,6 +31,7 @@ struct Inner<H: EtcdHost> {
     client: Client<H>,
     way: Way,
     sessions: Sessions,
+    on_failed_unlock: OnFailedUnlock,
 }
 
 /// What the owner shows: the key that the server has named, on its session.
@@ -45,9 +47,9 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 impl<H: EtcdHost> EtcdV3Lock<H> {
     /// Locks on that cluster.
     #[must_use]
-    pub fn new(way: Way) -> Self {
+    pub fn new(way: Way, on_failed_unlock: OnFailedUnlock) -> Self {
         let (client, sessions) = (Client::new(&way.members, way.timeout), Sessions::new(way.seconds()));
-        Self(Rc::new(Inner { client, way, sessions }))
+        Self(Rc::new(Inner { client, way, sessions, on_failed_unlock }))
     }
 
     /// Has the server queue. `None`: nobody knows what came of it.
@@ -102,7 +104,12 @@ impl<H: EtcdHost> Recipe<H> for EtcdV3Lock<H> {
     async fn release(&self, host: &H, _: LockName, lease: &Lease<Named>) -> Release {
         match self.0.client.call(host, Rpc::Unlock { key: lease.proof.key }).await {
             Ok(_) => Release::Confirmed,
-            Err(_) => Release::Refused,
+            Err(_) => {
+                if self.0.on_failed_unlock == OnFailedUnlock::SessionLeft {
+                    self.0.sessions.leave(&lease.proof.session);
+                }
+                Release::Refused
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ pub use servers::{Checkpoints, EtcdServers, LEAST_LEASE, MOST_MEMBERS, PreVote, 
 use host::{Duration, Operation};
 use spec::{Assumption, Level, Promise};
 
-use super::switch::Switch;
+use super::switch::{Choice, Switch};
 use super::{LockFacts, Occasion, Renew};
 
 /// A lock on an etcd cluster.
@@ -28,8 +28,8 @@ use super::{LockFacts, Occasion, Renew};
 pub enum EtcdLock {
     /// `concurrency.Mutex`.
     Mutex(MutexLock),
-    /// v3lock: the server queues for its client.
-    V3Lock,
+    /// v3lock: the server queues for its client. What becomes of its session if it could not unlock.
+    V3Lock(OnFailedUnlock),
     /// One key that is put if it is not there.
     Key(KeyLock),
     /// A record that its holder keeps writing.
@@ -62,6 +62,7 @@ const V3LOCK: LockFacts = LockFacts {
     name: "etcd-v3lock",
     title: "the same queue, in which the server stands for its client: v3lock of etcd",
     operations: &[Operation("lease-grant"), Operation("keep-alive"), Operation("lock"), Operation("unlock")],
+    switches: &[OnFailedUnlock::SWITCH],
     ..facts()
 };
 
@@ -70,7 +71,7 @@ impl EtcdLock {
     pub(super) const fn place(self) -> usize {
         match self {
             Self::Mutex(_) => 0,
-            Self::V3Lock => 1,
+            Self::V3Lock(_) => 1,
             Self::Key(_) => 2,
             Self::Record(_) => 3,
         }
@@ -81,7 +82,9 @@ impl EtcdLock {
         use Occasion::{Acquire, Release, Renew};
         let sent: &[_] = match self {
             Self::Mutex(_) => &mutex::SENT,
-            Self::V3Lock => &[("lease-grant", Acquire), ("lock", Acquire), ("keep-alive", Renew), ("unlock", Release)],
+            Self::V3Lock(_) => {
+                &[("lease-grant", Acquire), ("lock", Acquire), ("keep-alive", Renew), ("unlock", Release)]
+            }
             Self::Key(lock) => return lock.operations(),
             Self::Record(_) => &record::SENT,
         };
@@ -92,14 +95,14 @@ impl EtcdLock {
     pub(super) const fn pushes(self) -> &'static [Operation] {
         match self {
             Self::Mutex(_) | Self::Key(KeyLock { waits: Waits::Watching, .. }) => &[EVENTS],
-            Self::V3Lock | Self::Key(_) | Self::Record(_) => &[],
+            Self::V3Lock(_) | Self::Key(_) | Self::Record(_) => &[],
         }
     }
 
     /// How its lease is extended, beside its library's own sessions.
     pub(super) const fn renew(self) -> Option<Renew> {
         match self {
-            Self::Mutex(_) | Self::V3Lock => None,
+            Self::Mutex(_) | Self::V3Lock(_) => None,
             Self::Key(lock) => lock.renew,
             Self::Record(lock) => Some(lock.renew()),
         }
@@ -107,13 +110,13 @@ impl EtcdLock {
 
     /// Whether its library keeps a session alive.
     pub(super) const fn has_session(self) -> bool {
-        matches!(self, Self::Mutex(_) | Self::V3Lock)
+        matches!(self, Self::Mutex(_) | Self::V3Lock(_))
     }
 
     /// For how long a grant of it is promised.
     pub(super) const fn promise(self) -> Promise {
         match self {
-            Self::Mutex(_) | Self::V3Lock => Promise::WhileOwned,
+            Self::Mutex(_) | Self::V3Lock(_) => Promise::WhileOwned,
             Self::Key(_) | Self::Record(_) => Promise::UntilDue,
         }
     }
@@ -121,7 +124,7 @@ impl EtcdLock {
     /// By how much its promise is shorter than the lease.
     pub(super) fn drift_allowance(self, ttl: Duration) -> Duration {
         match self {
-            Self::Mutex(_) | Self::V3Lock | Self::Key(_) => Duration::ZERO,
+            Self::Mutex(_) | Self::V3Lock(_) | Self::Key(_) => Duration::ZERO,
             Self::Record(lock) => ttl.saturating_sub(lock.promised()),
         }
     }

@@ -9,6 +9,8 @@ use super::tree::Site;
 
 /// The most words that are listed when there is something better to say.
 const FEW: usize = 8;
+/// The most words that are listed when there is nothing better to say.
+const MANY: usize = 16;
 
 /// What a word that `owner` does not have might mean, to be put after a message: the word that is nearly
 /// the same, or else all that the owner has, if they are few.
@@ -25,7 +27,7 @@ pub fn instead(word: &str, owner: &str, known: &[&str]) -> String {
     match (did_you_mean(word, known.iter().copied()), known) {
         (Some(meant), _) => format!("; {meant}"),
         (None, []) => format!("; {owner} has none"),
-        (None, few) if few.len() <= FEW => format!("; {owner} has: {}", quoted(few.iter().copied()).join(", ")),
+        (None, few) if few.len() <= MANY => format!("; {owner} has: {}", quoted(few.iter().copied()).join(", ")),
         (None, _) => String::new(),
     }
 }

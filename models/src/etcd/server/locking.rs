@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::{ConnId, Context, Name, Origin};
+use host::{AttemptId, ConnId, Context, Name, Origin};
 
 use super::{Etcd, For};
 use crate::domain::Locks;
@@ -14,10 +14,19 @@ use crate::etcd::v3lock::{Locking, Next};
 /// Clients for which the server queues.
 #[derive(Default, Debug)]
 pub(super) struct Lockings {
-    all: BTreeMap<u64, (Origin, Locking)>,
+    all: BTreeMap<u64, Queued>,
     /// The keys that are to be deleted before they go on.
     awaited: Vec<(u64, Key)>,
     next: u64,
+}
+
+/// A client for which the server queues.
+#[derive(Debug)]
+struct Queued {
+    from: Origin,
+    /// In whose name all is done that is done for it.
+    attempt: Option<AttemptId>,
+    locking: Locking,
 }
 
 impl Etcd {
@@ -25,22 +34,22 @@ impl Etcd {
         let (locking, next) = Locking::begin(name, lease, self.servers.version);
         let id = self.lockings.next;
         self.lockings.next += 1;
-        self.lockings.all.insert(id, (from, locking));
+        self.lockings.all.insert(id, Queued { from, attempt: cx.attempt, locking });
         self.go_on(cx, id, next);
     }
 
     /// What was asked for it is answered.
     pub(super) fn locking_hears(&mut self, cx: &mut Context<Locks>, id: u64, reply: Reply) {
-        if let Some((_, locking)) = self.lockings.all.get_mut(&id) {
-            let next = locking.on_reply(reply);
+        if let Some(queued) = self.lockings.all.get_mut(&id) {
+            let next = queued.locking.on_reply(reply);
             self.go_on(cx, id, next);
         }
     }
 
     /// That connection is closed: who was queued for on it leaves.
     pub(super) fn lockings_forget(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
-        let of_conn = self.lockings.all.iter_mut().filter(|(_, (from, _))| from.conn == conn);
-        let left: Vec<_> = of_conn.map(|(id, (_, locking))| (*id, locking.on_cancel())).collect();
+        let of_conn = self.lockings.all.iter_mut().filter(|(_, queued)| queued.from.conn == conn);
+        let left: Vec<_> = of_conn.map(|(id, queued)| (*id, queued.locking.on_cancel())).collect();
         for (id, next) in left {
             self.lockings.awaited.retain(|(of, _)| *of != id);
             if let Some(next) = next {
@@ -61,23 +70,25 @@ impl Etcd {
     }
 
     fn locking_sees(&mut self, cx: &mut Context<Locks>, id: u64) {
-        if let Some((_, locking)) = self.lockings.all.get_mut(&id) {
-            let next = locking.on_deleted();
+        if let Some(queued) = self.lockings.all.get_mut(&id) {
+            let next = queued.locking.on_deleted();
             self.go_on(cx, id, next);
         }
     }
 
     fn go_on(&mut self, cx: &mut Context<Locks>, id: u64, next: Next) {
+        let Some(Queued { from, attempt, .. }) = self.lockings.all.get(&id) else { return };
+        let (from, whose) = (*from, std::mem::replace(&mut cx.attempt, *attempt));
         match next {
             Next::Ask(rpc) => self.ask(cx, For::Locking(id), rpc),
             Next::Await(key, revision) if self.was_deleted(key, revision) => self.locking_sees(cx, id),
             Next::Await(key, _) => self.lockings.awaited.push((id, key)),
             Next::Answer(reply) => {
-                if let Some((from, _)) = self.lockings.all.remove(&id) {
-                    cx.reply(from, reply);
-                }
+                self.lockings.all.remove(&id);
+                cx.reply(from, reply);
             }
         }
+        cx.attempt = whose;
     }
 
     /// Whether that key was deleted at that revision or later.

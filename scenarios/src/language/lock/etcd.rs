@@ -18,7 +18,9 @@ pub(super) fn mutex(fields: &mut Fields<'_>, ttl: Ttl) -> Option<EtcdLock> {
 }
 
 pub(super) fn v3lock(fields: &mut Fields<'_>, ttl: Ttl) -> Option<EtcdLock> {
-    lease(fields, ttl).map(|_| EtcdLock::V3Lock)
+    let on_failed_unlock = switch(fields);
+    lease(fields, ttl)?;
+    on_failed_unlock.map(EtcdLock::V3Lock)
 }
 
 pub(super) fn key(fields: &mut Fields<'_>, ttl: Ttl) -> Option<EtcdLock> {
