@@ -1,3 +1,5 @@
+use host::AttemptId;
+
 use super::*;
 use crate::testing::{Story, ms};
 

@@ -84,7 +84,7 @@ pub const MOST_MEMBERS: u16 = 5;
 pub(super) const SERVICE: [Switch; 5] = [
     Switch {
         path: "members",
-        about: "How many members the cluster has.",
+        about: "How many members the cluster has: an odd number.",
         takes: Takes::Number {
             least: 1,
             most: MOST_MEMBERS,

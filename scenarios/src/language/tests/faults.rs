@@ -391,7 +391,7 @@ fn a_backup_is_made_before_it_is_put_back_and_of_all_members_of_a_cluster() {
     let etcd = |fault: &str| on("lock = \"etcd\"", fault);
     let fault = cell(&etcd("restore = { as-of = \"4s\" }\nat = \"9s\"\nfor = \"1s\"")).faults.remove(0);
     let all = ["etcd-1", "etcd-2", "etcd-3"].map(named).to_vec();
-    assert_eq!(fault.what, What::Restore { node: all, as_of: host::Duration::from_secs(4) });
+    assert_eq!(fault.what, What::Restore { node: all, as_of: Duration::from_secs(4) });
     for (what, message) in [
         (
             "restore = «{ as-of = \"9s\" }»\nat = \"9s\"",
