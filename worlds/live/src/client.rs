@@ -8,6 +8,7 @@ mod etcd;
 mod hangs;
 mod host;
 mod http;
+mod path;
 mod redis;
 mod resource;
 mod sentinel;

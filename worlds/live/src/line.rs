@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use host::{AttemptId, Cue, MonoTime, Name, NodeId, SimTime};
 use models::etcd::wire::Json;
@@ -39,6 +40,13 @@ pub(crate) enum Order {
     Cue(Cue),
     /// Its wall clock is stepped by so many ns.
     Step(i64),
+    /// From now on messages of its are lost or late.
+    Meddle(Meddling),
+    /// What that strike did to messages is over.
+    LeaveBe {
+        /// Which strike.
+        strike: usize,
+    },
     /// One more fault makes that part of it hang, or one less.
     Hang {
         /// The part's name.
@@ -115,6 +123,8 @@ pub(crate) enum Report {
         /// What it says.
         body: Json,
     },
+    /// A message has met that strike.
+    Met { strike: usize },
     /// It asks the guarded resource.
     Operates { call: u64, attempt: Option<AttemptId>, op: Op },
     /// So many waited when the interrupt came.
@@ -141,6 +151,39 @@ pub(crate) struct Call {
     pub(crate) takes: Option<Name>,
     /// The command, as the server will tell of it.
     pub(crate) text: String,
+}
+
+/// What a fault does to messages between a client and some servers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Meddling {
+    pub(crate) strike: usize,
+    pub(crate) servers: Vec<NodeId>,
+    pub(crate) way: Way,
+    /// To those that ask for this, or answer it; `None`: to all.
+    pub(crate) operation: Option<String>,
+    /// To the how-manieth of them, from 1; `None`: to every one.
+    pub(crate) nth: Option<u32>,
+    /// By how much they are late; `None`: they are lost.
+    pub(crate) late: Option<Duration>,
+}
+
+impl Meddling {
+    /// Whether nothing passes that way.
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.operation.is_none() && self.nth.is_none() && self.late.is_none()
+    }
+}
+
+/// Which way a message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Way {
+    /// From client to server.
+    Request,
+    /// From server to client, in answer.
+    Reply,
+    /// From server to client, unasked.
+    Push,
 }
 
 /// A question to a member of an etcd cluster.

@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use host::{Duration, NodeId, Span};
+use host::{Duration, NodeId, Operation, Span};
 use models::Nudge;
 use models::lock::etcd::Version;
 use models::lock::{Persistence, ServerKind, Service, TtlClock};
 use models::script::points;
 use scenarios::{Cell, Contender, Player};
-use sim::{Fault, Lasts, NodeSpec, Target, What, When};
+use sim::{Fault, Held, Lasts, Link, MessageMatch, NodeSpec, Target, What, When};
 
 use crate::run::servers::kinds;
 use crate::run::world::{Cast, World};
@@ -51,13 +51,17 @@ pub fn refusals(cell: &Cell, seed: u64) -> Vec<Refusal> {
         clients: is(|cast| matches!(cast, Cast::Client)),
         sentinels: of_kind(ServerKind::Sentinel),
         members: of_kind(ServerKind::Etcd),
+        operations: [cell.lock.facts().operations, cell.lock.facts().pushes].concat(),
         leads: kinds(cell).iter().any(|kind| matches!(kind, ServerKind::Primary | ServerKind::Etcd)),
     };
     why.extend(world.nodes.iter().flat_map(|(spec, cast)| of_node(spec, cast)));
     if roles.members.iter().any(|member| world.nodes[member.index()].0.wall_offset != 0) {
         why.push("a clock of an etcd server's own: it asks the kernel itself for the time".to_owned());
     }
-    if world.latencies.iter().any(|latency| latency.shortest() > LONGEST_LATENCY) {
+    let takes_long = |latency: &Span| {
+        latency.shortest() > LONGEST_LATENCY || latency.longest().is_some_and(|longest| longest > LONGEST_TAIL)
+    };
+    if world.latencies.iter().any(takes_long) {
         why.push("a network that takes so long: all is on one machine".to_owned());
     }
     why.extend(world.faults.iter().flat_map(|fault| roles.of_fault(fault)));
@@ -134,6 +138,8 @@ struct Roles {
     clients: Vec<NodeId>,
     sentinels: Vec<NodeId>,
     members: Vec<NodeId>,
+    /// What is asked of the lock servers, and what they push.
+    operations: Vec<Operation>,
     /// Whether some server is a primary.
     leads: bool,
 }
@@ -188,6 +194,9 @@ impl Roles {
             What::Restore(..) => Err("nobody makes a backup of a server's folder"),
             What::Shortage(..) | What::SlowDisk(..) => Err("the machine has disk and memory"),
             What::Nudge(..) => Err("nobody can reach into the server"),
+            // By the client itself, which loses what it is about to send and what has just come.
+            What::Cut(links, Held::Dropped) if links.iter().all(|link| self.is_of_a_client(link)) => Ok(()),
+            What::Drop(matches) | What::Delay(matches, _) if self.is_read_by_a_client(matches) => Ok(()),
             What::Cut(..) | What::Slow(..) | What::Reset(_) | What::HalfOpen { .. } => {
                 Err("nobody stands between the processes of this machine")
             }
@@ -208,6 +217,19 @@ impl Roles {
             }
         }
         Ok(())
+    }
+
+    /// Whether a client of etcd is at one end of it, and a member at the other.
+    fn is_of_a_client(&self, link: &Link) -> bool {
+        let is = |nodes: &[NodeId], target| matches!(target, Target::Node(node) if nodes.contains(&node));
+        let joins = |one, other| is(&self.clients, one) && is(&self.members, other);
+        joins(link.from, link.to) || joins(link.to, link.from)
+    }
+
+    /// Whether it is about what one client of etcd asks and hears.
+    fn is_read_by_a_client(&self, matches: &MessageMatch) -> bool {
+        let counts_alone = matches.nth.is_none() || matches.clients.len() == 1;
+        !self.members.is_empty() && counts_alone && self.operations.contains(&matches.operation)
     }
 
     fn has_a_member(&self, targets: &[Target]) -> bool {
@@ -236,3 +258,5 @@ fn of_moment(when: &When) -> Option<&'static str> {
 
 /// What takes longer is a part of the claim, and no matter of the network that somebody has.
 const LONGEST_LATENCY: Duration = Duration::from_millis(20);
+/// So is a tail that is so long.
+const LONGEST_TAIL: Duration = Duration::from_secs(1);

@@ -9,6 +9,7 @@
 //! | `world` | what the cell asks for |
 //! | `servers` | the lock servers, started and put in touch |
 //! | `lives` | processes: started, stopped, killed, started again |
+//! | `meddling` | messages that are lost or late |
 //! | `members` | what members of an etcd cluster tell, and who of them leads |
 //! | `moments` | when faults strike and cues come |
 //! | `faults` | what a strike does |
@@ -26,6 +27,7 @@ mod desk;
 mod end;
 mod faults;
 mod lives;
+mod meddling;
 mod members;
 mod moments;
 pub(crate) mod servers;
@@ -367,10 +369,11 @@ impl Coordinator {
                     (self.sent[place].answered, self.sent[place].served) = (Some(at), served);
                 }
             }
+            Report::Met { strike } => self.met(strike, 1),
             Report::Asks(asks) => self.asks(node, life, &asks),
             Report::Replied { at, call, status, body } => self.replied((node, life, call), at, (status, &body)),
             Report::Operates { call, attempt, op } => self.operate((node, life), call, attempt, op),
-            Report::Interrupted { strike, waited } => self.interrupted(strike, waited),
+            Report::Interrupted { strike, waited } => self.met(strike, waited),
             Report::Stranded { why } => self.doubt(format!("{} cannot go on: {why}", self.name(node))),
             Report::Finished => _ = self.unfinished.remove(&node),
         }

@@ -15,7 +15,7 @@ use std::fmt;
 use std::io;
 use std::rc::Rc;
 
-use host::{CallError, Calls, ConnectError, Connection, Duration, Either, Host, NodeId, Server, first};
+use host::{CallError, Calls, ConnectError, Connection, Duration, Either, Host, NodeId, Operation, Server, first};
 use models::etcd::wire::Json;
 use models::etcd::{Body, Push, Reply, Response, Rpc, WatchId};
 use tokio::sync::watch;
@@ -23,7 +23,8 @@ use tokio::task::JoinHandle;
 
 use super::LiveHost;
 use super::http::{Answer, Line};
-use crate::line::{Asks, Report};
+use super::path::Path;
+use crate::line::{Asks, Report, Way};
 
 /// A connection to a member.
 pub struct EtcdConnection {
@@ -31,6 +32,7 @@ pub struct EtcdConnection {
     member: NodeId,
     /// Where the member listens.
     listens: u16,
+    path: Rc<Path>,
     ear: Rc<Ear>,
     /// Lines on which nothing is open.
     idle: RefCell<Vec<Line>>,
@@ -73,14 +75,18 @@ impl Calls<Rpc> for LiveHost {
     async fn connect(&self, member: Server<Rpc>, timeout: Duration) -> Result<EtcdConnection, ConnectError> {
         let member = member.node();
         let Some(listens) = self.port(member) else { self.strand(format!("nobody listens for {member:?}")).await };
-        let line = match first(Line::open(listens), self.sleep(timeout)).await {
+        let opens = async {
+            let path = Path::open(self, member).await;
+            Line::open(listens).await.map(|line| (path, line))
+        };
+        let (path, line) = match first(opens, self.sleep(timeout)).await {
             Either::Left(opened) => opened.map_err(|_| ConnectError::Refused)?,
             Either::Right(()) => return Err(ConnectError::TimedOut),
         };
         let (rings, _) = watch::channel(());
         let ear = Rc::new(Ear { heard: RefCell::default(), is_closed: Cell::new(false), rings });
-        let (host, idle) = (self.clone(), RefCell::new(vec![line]));
-        Ok(EtcdConnection { host, member, listens, ear, idle, watches: RefCell::default() })
+        let (host, path, idle) = (self.clone(), Rc::new(path), RefCell::new(vec![line]));
+        Ok(EtcdConnection { host, member, listens, path, ear, idle, watches: RefCell::default() })
     }
 }
 
@@ -99,6 +105,18 @@ impl EtcdConnection {
         }
     }
 
+    /// The same on a way on which messages may be lost or late, and the coordinator is told.
+    async fn ask_and_say(&self, rpc: &Rpc, call: u64) -> io::Result<(u16, Json)> {
+        let Operation(operation) = rpc.operation();
+        self.path.pass(Way::Request, operation).await;
+        let (path, body) = rpc.to_json();
+        let (at, server, attempt) = (self.host.now(), self.member, self.host.scope());
+        self.host.say(&Report::Asks(Asks { at, call, server, attempt, path: path.to_owned(), body: body.clone() }));
+        let answer = self.ask(rpc, path, &body).await?;
+        self.path.pass(Way::Reply, operation).await;
+        Ok(answer)
+    }
+
     /// Asks, and waits for the answer: its status, and its first line.
     async fn ask(&self, rpc: &Rpc, path: &str, body: &Json) -> io::Result<(u16, Json)> {
         let mut line = self.line().await?;
@@ -115,12 +133,16 @@ impl EtcdConnection {
 
     /// Hears what is told on that line, to its end.
     fn listen(&self, line: Line, mut answer: Answer) {
-        let (host, member, ear) = (self.host.clone(), self.member, Rc::clone(&self.ear));
+        let (host, member) = (self.host.clone(), self.member);
+        let (path, ear) = (Rc::clone(&self.path), Rc::clone(&self.ear));
         let id = self.next_watch();
         let hears = async move {
             while let Ok(Some(said)) = answer.line().await {
                 match Push::from_json(member, &said) {
-                    Ok(Some(push)) => ear.hear(Push { watch: id, ..push }),
+                    Ok(Some(push)) => {
+                        path.pass(Way::Push, EVENTS).await;
+                        ear.hear(Push { watch: id, ..push });
+                    }
                     Ok(None) => {}
                     Err(why) => host.strand(format!("{member:?} tells who watches: {why}")).await,
                 }
@@ -164,10 +186,8 @@ impl Connection<Rpc> for EtcdConnection {
             self.close();
             return Err(CallError::Closed);
         }
-        let (watch, (path, body)) = (self.next_watch(), rpc.to_json());
-        let (at, server, attempt) = (host.now(), self.member, host.scope());
-        host.say(&Report::Asks(Asks { at, call, server, attempt, path: path.to_owned(), body: body.clone() }));
-        let asked = first(self.ask(&rpc, path, &body), self.ear.closes());
+        let watch = self.next_watch();
+        let asked = first(self.ask_and_say(&rpc, call), self.ear.closes());
         let (status, body) = match first(asked, host.sleep(timeout)).await {
             Either::Left(Either::Left(Ok(answer))) => answer,
             Either::Left(_) => {
@@ -211,3 +231,6 @@ impl fmt::Debug for EtcdConnection {
         write!(f, "EtcdConnection({:?}, open: {})", self.member, self.is_open())
     }
 }
+
+/// The name by which faults know what is pushed.
+const EVENTS: &str = "events";

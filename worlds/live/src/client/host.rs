@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::hangs::{Hangs, OfPart};
+use super::path::Meddlers;
 use crate::line::{Order, Report, Seat, say};
 use crate::now;
 
@@ -56,6 +57,7 @@ struct Process {
     cues: RefCell<Vec<(Cue, oneshot::Sender<()>)>>,
     callers: RefCell<Vec<oneshot::Sender<()>>>,
     hangs: Rc<Hangs>,
+    meddlers: Meddlers,
 }
 
 impl LiveHost {
@@ -83,6 +85,7 @@ impl LiveHost {
             cues: RefCell::default(),
             callers: RefCell::default(),
             hangs: Rc::default(),
+            meddlers: Meddlers::default(),
         }))
     }
 
@@ -136,6 +139,10 @@ impl LiveHost {
         }
     }
 
+    pub(super) fn meddlers(&self) -> &Meddlers {
+        &self.0.meddlers
+    }
+
     /// What belongs to that part of the process: it hangs with it.
     pub(super) fn of_part<F: Future>(&self, part: Part, body: F) -> OfPart<F> {
         OfPart { hangs: Rc::clone(&self.0.hangs), part, body: Box::pin(body) }
@@ -177,6 +184,8 @@ impl LiveHost {
                     self.say(&Report::Interrupted { strike, waited });
                 }
                 Order::Step(nanos) => self.step_wall_by(nanos),
+                Order::Meddle(what) => self.0.meddlers.begin(what),
+                Order::LeaveBe { strike } => self.0.meddlers.end(strike),
                 Order::Hang { part, hangs } => self.0.hangs.change(&part, hangs),
                 Order::Prepare(_) | Order::Begin { .. } => {
                     self.strand("told to begin a second time".to_owned()).await;

@@ -1,6 +1,6 @@
 //! Faults: what a strike does with signals, and what its end undoes.
 
-use host::{NodeId, SimTime};
+use host::{Duration, NodeId, SimTime, Span};
 use models::Nudge;
 use sim::{Cast, Entity, Lasts, Stream, StreamPurpose, Strike, What};
 
@@ -30,12 +30,11 @@ impl Coordinator {
         for node in nodes {
             self.strike_node(strike, node, &what);
         }
+        self.meddle(strike, &what, reacher);
         match lasts {
             Lasts::Instant => self.undo(strike),
             Lasts::For(span) => {
-                let entity = self.faults[fault].entity;
-                let new = || Stream::new(self.seed, StreamPurpose::Fault, entity, Entity::WORLD);
-                let lasts = self.streams[fault].get_or_insert_with(new).draw(&span);
+                let lasts = self.draw(fault, &span);
                 self.grips[strike].counted = true;
                 self.pending += 1;
                 self.queue(self.now() + lasts, Due::Over(strike));
@@ -43,6 +42,13 @@ impl Coordinator {
             // By another clock: refused.
             Lasts::By(..) | Lasts::Until(_) | Lasts::ToTheEnd => {}
         }
+    }
+
+    /// What a fault draws next.
+    pub(super) fn draw(&mut self, fault: usize, span: &Span) -> Duration {
+        let entity = self.faults[fault].entity;
+        let new = || Stream::new(self.seed, StreamPurpose::Fault, entity, Entity::WORLD);
+        self.streams[fault].get_or_insert_with(new).draw(span)
     }
 
     fn strike_node(&mut self, strike: usize, node: NodeId, what: &What<Nudge>) {
@@ -78,6 +84,7 @@ impl Coordinator {
     fn undo(&mut self, strike: usize) {
         self.strikes[strike].until = Some(self.now());
         let what = self.faults[self.strikes[strike].fault].what.clone();
+        self.leave_be(strike, &what);
         for i in 0..self.strikes[strike].nodes.len() {
             let (node, life) = (self.strikes[strike].nodes[i], self.grips[strike].lives[i]);
             let same_life = life.is_some() && life == self.nodes[node.index()].living();
@@ -114,10 +121,10 @@ impl Coordinator {
         }
     }
 
-    /// So many had waited when the interrupt came.
-    pub(super) fn interrupted(&mut self, strike: usize, waited: u32) {
+    /// So many have met it: who waited when an interrupt came, or a message that was lost.
+    pub(super) fn met(&mut self, strike: usize, by: u32) {
         if let Some(strike) = self.strikes.get_mut(strike) {
-            strike.met += waited;
+            strike.met += by;
         }
     }
 

@@ -270,6 +270,7 @@ impl Coordinator {
         let come = (0..).zip(&self.cues).filter(|(_, come)| come.is_some()).map(|(cue, _)| Cue(cue)).collect();
         let (zero, ahead, attempts) = (self.zero, self.nodes[node.index()].ahead(), self.nodes[node.index()].attempts);
         self.order(node, &Order::Begin { zero, ahead, attempts, come });
+        self.tell_of_cuts(node);
     }
 
     /// One more fault makes the process stand still, or one less.

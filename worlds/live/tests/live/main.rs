@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         ("a primary is replaced, and clients find the new one", || is_as_expected(&["address-resolved-once"], 2)),
         ("a pause of the holder on a cluster of etcd", || is_as_expected(CLUSTER, CLUSTERS)),
         ("who waits on etcd is let in, though its key is gone", || {
-            is_as_expected(&["expired-waiter-granted", "--set", "fault.hang.for=16s"], 4)
+            is_as_expected(&["expired-waiter-granted", "--set", "fault.hang.for=16s"], 6)
         }),
         ("a new leader of etcd gives a lease its whole time again", || {
             is_as_expected(&["leader-change-extends-lease"], 2)
