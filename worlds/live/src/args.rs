@@ -87,7 +87,8 @@ Examples:
   fencepost-live gc-pause --set ttl=2s --set fault.gc.for=3s
   fencepost-live mine.toml --cell resource=open --format json
 
-It needs redis-server, and starts its own, in folders of their own, on ports of this machine alone.
+It needs redis-server, or etcd for locks on that, and starts its own, in folders of their own, on ports of this
+machine alone.
 
 Exit codes:
   0 as expected        1 something differs    2 usage, or a bad file

@@ -14,7 +14,7 @@
 //! | [`resp`] | a connection to Redis that keeps replies as they came |
 //! | [`gateway`] | what an etcd server is asked over HTTP |
 //! | [`run`] | one run: servers, processes, faults, the guarded resource |
-//! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio and the `redis` crate |
+//! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio, the `redis` crate, and HTTP for etcd |
 //! | `line` | what the two say to each other |
 //! | `witness`, `ledger` | what a server tells of itself; who owned which key when |
 //! | `revisions` | the same of an etcd cluster, from what its members tell |
@@ -34,6 +34,8 @@
 //! | who is promoted is found out some ms later, as its clients are sent away | at once |
 //! | replicas are sent a snapshot without the five seconds' wait for others | as if in touch for long |
 //! | a key that has expired is found up to some 100 ms late | at once |
+//! | a client asks a member of etcd over its JSON gateway, each open request on a line of its own | on one stream |
+//! | a cut, lost or late message between a client and a member happens at the client's end | on the way |
 //!
 //! The seed decides what is drawn: the owner values, the delays between tries, how long a fault lasts. It does not decide
 //! who comes first.
