@@ -49,7 +49,7 @@ pub use forward::Forwarded;
 use forward::Forwards;
 use leases::Held;
 use locking::Lockings;
-pub(super) use reads::version;
+pub use reads::version;
 use reads::{Query, Reads};
 use watches::Watches;
 
@@ -270,7 +270,7 @@ impl Etcd {
                 Overdue::Forward(call) => {
                     if let Some(forwarded) = self.forwards.take(call) {
                         let is_led = self.member.leader().is_some();
-                        let why = if is_led { EtcdError::Timeout } else { EtcdError::NoLeader };
+                        let why = if is_led || forwarded.is_sent() { EtcdError::Timeout } else { EtcdError::NoLeader };
                         cx.reply(forwarded.from, Reply::Failed(why));
                     }
                 }

@@ -14,24 +14,28 @@ mod resource;
 mod sentinel;
 mod wire;
 
+use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 
 use ::host::{NodeId, Part as Thread, Span};
 use models::{Locks, Nudge};
 use scenarios::kernel::Program;
 use scenarios::language::{Override, load};
 use scenarios::{Contender, Kernel, Player};
-use sim::{Entity, Fault, NodeSpec, ServiceFactory, When};
+use sim::{Entity, Fault, NodeSpec, ServiceFactory, Stream, StreamPurpose, When};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::LocalSet;
 
 pub use self::etcd::EtcdConnection;
 pub use self::host::{LiveHost, LiveTask};
+use self::path::{Latencies, Latency};
 pub use self::redis::RedisConnection;
 pub use self::resource::ResourceConnection;
 use crate::line::{Order, Part, Report, say};
+use crate::refusal::takes_long;
 use crate::servers::die_with;
 
 /// Plays one client. Its standard input is the line to the coordinator, which is the process with the id `parent`.
@@ -48,7 +52,7 @@ pub fn play(parent: u32) -> Result<(), String> {
         serde_json::from_str(&order).map_err(|error| format!("{error} in {order}"))
     };
     let Order::Prepare(part) = next()? else { return Err("not told what to play".to_owned()) };
-    let (spec, program) = program(&part)?;
+    let (spec, program, latencies) = program(&part)?;
     say(&mut line, &Report::Ready).map_err(|error| error.to_string())?;
     let Order::Begin { zero, ahead, attempts, come } = next()? else { return Err("not told to begin".to_owned()) };
 
@@ -62,6 +66,7 @@ pub fn play(parent: u32) -> Result<(), String> {
     });
     let host = LiveHost::new(Box::new(line), &part.seat, spec.entity, (zero, attempts, come));
     host.step_wall_by(ahead);
+    host.slow_down(latencies);
     let played = run(async {
         tokio::task::spawn_local(host.clone().listen(heard));
         host.of_part(Thread::WORKER, program(host.clone())).await;
@@ -81,14 +86,27 @@ pub fn run<T>(program: impl Future<Output = T>) -> io::Result<T> {
 }
 
 /// What that part's client does.
-fn program(part: &Part) -> Result<(NodeSpec, Program<LiveHost>), String> {
+fn program(part: &Part) -> Result<(NodeSpec, Program<LiveHost>, Latencies), String> {
     let set: Vec<Override> = part.set.iter().map(Override::new).collect();
     let scenario = load(&part.file, &part.text, &set).map_err(|errors| errors.to_string())?;
     let cell = scenario.cells.get(part.cell).ok_or("the scenario has no such cell")?;
     let contender = Contender::built_in(&cell.lock);
-    let mut casting = Casting { wanted: part.seat.node, nodes: 0, found: None };
+    let mut casting = Casting { wanted: part.seat.node, nodes: 0, found: None, links: Vec::new() };
     Player::new(cell, &contender).build_on(&mut casting, part.seat.seed);
-    casting.found.ok_or_else(|| "the cell has no such client".to_owned())
+    let Casting { wanted, found, links, .. } = casting;
+    let (spec, program) = found.ok_or_else(|| "the cell has no such client".to_owned())?;
+    let mut latencies = Latencies::default();
+    for server in part.seat.ports.keys() {
+        let span = |from, to| links.iter().find(|link| (link.0, link.1) == (from, to)).map(|(.., span)| *span);
+        if let (Some(there), Some(back)) = (span(wanted, *server), span(*server, wanted))
+            && (takes_long(&there) || takes_long(&back))
+        {
+            let (one, other) = (spec.entity, Entity::named(&format!("server/{}", server.index() + 1)));
+            let stream = Rc::new(RefCell::new(Stream::new(part.seat.seed, StreamPurpose::Link, one, other)));
+            latencies.insert(*server, Latency { spans: [there, back], stream });
+        }
+    }
+    Ok((spec, program, latencies))
 }
 
 /// Looks for one client in a world that others play.
@@ -96,6 +114,7 @@ struct Casting {
     wanted: NodeId,
     nodes: u16,
     found: Option<(NodeSpec, Program<LiveHost>)>,
+    links: Vec<(NodeId, NodeId, Span)>,
 }
 
 impl Kernel for Casting {
@@ -116,7 +135,9 @@ impl Kernel for Casting {
         self.nodes += 1;
     }
 
-    fn latency(&mut self, _: NodeId, _: NodeId, _: Span) {}
+    fn latency(&mut self, from: NodeId, to: NodeId, latency: Span) {
+        self.links.push((from, to, latency));
+    }
 
     fn fault(&mut self, _: Fault<Nudge>) {}
 

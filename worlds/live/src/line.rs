@@ -12,7 +12,7 @@ use host::{AttemptId, Cue, MonoTime, Name, NodeId, SimTime};
 use models::etcd::wire::Json;
 use models::resource::{Op, OpReply};
 use serde::{Deserialize, Serialize};
-use spec::Note;
+use spec::{Note, ObjectName, OpId, Version};
 
 /// What the coordinator tells a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -199,6 +199,8 @@ pub(crate) struct Asks {
     /// Where it is posted, and what.
     pub(crate) path: String,
     pub(crate) body: Json,
+    /// Which operation on which object it is, based on which version: that is not sent.
+    pub(crate) errand: Option<(OpId, ObjectName, Option<Version>)>,
 }
 
 /// Writes one line.

@@ -58,18 +58,25 @@ pub fn refusals(cell: &Cell, seed: u64) -> Vec<Refusal> {
     if roles.members.iter().any(|member| world.nodes[member.index()].0.wall_offset != 0) {
         why.push("a clock of an etcd server's own: it asks the kernel itself for the time".to_owned());
     }
-    let takes_long = |latency: &Span| {
-        latency.shortest() > LONGEST_LATENCY || latency.longest().is_some_and(|longest| longest > LONGEST_TAIL)
-    };
-    if world.latencies.iter().any(takes_long) {
+    let is_played = |link: &Link| roles.is_of_a_client(link);
+    let mut long = world.latencies.iter().filter(|(.., latency)| takes_long(latency));
+    if long.any(|(from, to, _)| !is_played(&Link { from: Target::Node(*from), to: Target::Node(*to) })) {
         why.push("a network that takes so long: all is on one machine".to_owned());
     }
     why.extend(world.faults.iter().flat_map(|fault| roles.of_fault(fault)));
     why.extend(world.cues.iter().filter_map(of_moment).map(str::to_owned));
-    let mut moments = world.faults.iter().map(|fault| &fault.when).chain(&world.cues);
-    let is_owner = |when: &When| matches!(when, When::Milestone { point, .. } if *point == points::OWNER);
-    if !roles.members.is_empty() && moments.any(is_owner) {
-        why.push("the moment in which a cluster makes somebody the owner: it is over when it is told of".to_owned());
+    // Those behind the cell's own are for figures alone.
+    let cues = world.cues.iter().take(cell.cues.len());
+    let mut moments = world.faults.iter().map(|fault| &fault.when).chain(cues);
+    let is_told_late = |when: &When| match when {
+        When::Milestone { point, .. } => {
+            let is_of_objects = [points::WRITE_APPLIED, points::REFUSED].contains(point);
+            *point == points::OWNER || is_of_objects && cell.resource.is_in_store
+        }
+        _ => false,
+    };
+    if !roles.members.is_empty() && moments.any(is_told_late) {
+        why.push("the moment in which a cluster changes something: it is over when it is told of".to_owned());
     }
     let mut why: Vec<Refusal> = why.into_iter().map(Refusal).collect();
     why.sort();
@@ -249,6 +256,12 @@ impl Roles {
     }
 }
 
+/// Whether messages take so long that it is a part of the claim, and no matter of the network that somebody has. (A client
+/// of etcd takes that time itself.)
+pub(crate) fn takes_long(latency: &Span) -> bool {
+    latency.shortest() > LONGEST_LATENCY || latency.longest().is_some_and(|longest| longest > LONGEST_TAIL)
+}
+
 fn of_moment(when: &When) -> Option<&'static str> {
     match when {
         When::At(_) | When::Every { .. } | When::Milestone { .. } => None,
@@ -256,7 +269,7 @@ fn of_moment(when: &When) -> Option<&'static str> {
     }
 }
 
-/// What takes longer is a part of the claim, and no matter of the network that somebody has.
+/// Even what comes soonest takes longer.
 const LONGEST_LATENCY: Duration = Duration::from_millis(20);
-/// So is a tail that is so long.
+/// What comes last may take longer.
 const LONGEST_TAIL: Duration = Duration::from_secs(1);

@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 
 use host::{AttemptId, Name, NodeId, SimTime};
 use models::etcd::owners::{Owners, Passed, found_own};
-use models::etcd::{Body, Compare, Event, EventKind, Key, KeyValue, LeaseId, Op, Reply, Revision, Rpc, Txn};
-use spec::{Cause, Entry, Note};
+use models::etcd::server::version;
+use models::etcd::{Body, Compare, Errand, Event, EventKind, Key, KeyValue, LeaseId, Op, Reply, Revision, Rpc, Txn};
+use spec::{Cause, Entry, Note, Version};
 
 use self::doers::{Doer, Doers};
 use crate::line::Asks;
@@ -53,8 +54,14 @@ impl Asked {
                 let put = success.iter().find_map(|op| if let Op::Put(put) = op { Some(put) } else { None });
                 *key = in_halves(*key, put.filter(|put| put.key == *key).and_then(|put| put.lease));
             }
+            txn.errand = asks.errand.map(|(op, object, based_on)| Errand { op, object, based_on });
         }
         Ok(Self { at: asks.at, attempt: asks.attempt, rpc, answer: None })
+    }
+
+    /// Which operation on an object in the cluster it is.
+    fn errand(&self) -> Option<Errand> {
+        if let Rpc::Txn(txn) = &self.rpc { txn.errand } else { None }
     }
 
     /// What was done, and as of which revision.
@@ -84,14 +91,14 @@ pub(crate) fn account(cluster: NodeId, told: &[Told], asked: &[Asked]) -> Accoun
 
 /// Something that may change who owns a lock.
 #[derive(Clone, Debug)]
-struct Step {
+struct Step<'a> {
     at: SimTime,
-    /// Not before it was asked for.
-    asked: SimTime,
+    /// Not before somebody asked for it, if anybody did.
+    asked: Option<&'a Asked>,
     /// Who told of it first; of what changed nothing, the cluster.
     by: NodeId,
     revision: Revision,
-    /// None: a transaction found its key there already.
+    /// None: a transaction found its key there already, or only read an object.
     events: Vec<EventKind>,
     found: Option<Key>,
     cause: Cause,
@@ -112,17 +119,17 @@ struct Ledger {
 
 impl Ledger {
     /// The revisions in their order, and between them what found its key there.
-    fn steps(&mut self, told: &[Told], asked: &[Asked]) -> Vec<Step> {
+    fn steps<'a>(&mut self, told: &[Told], asked: &'a [Asked]) -> Vec<Step<'a>> {
         let revisions = self.revisions(told);
         let mut doers = Doers::new(asked);
         let mut steps = Vec::new();
         for (revision, (at, by, events)) in revisions {
             let (asked, cause, is_guess) = match doers.of(revision, at, &events) {
-                Ok(Some(Doer { asked, is_guess })) => (asked.at, Cause::Request(asked.attempt), is_guess),
-                Ok(None) => (SimTime::ZERO, Cause::Expiry, false),
+                Ok(Some(Doer { asked, is_guess })) => (Some(asked), Cause::Request(asked.attempt), is_guess),
+                Ok(None) => (None, Cause::Expiry, false),
                 Err(why) => {
                     self.doubt(why);
-                    (SimTime::ZERO, Cause::Request(None), false)
+                    (None, Cause::Request(None), false)
                 }
             };
             steps.push(Step { at, asked, by, revision, events, found: None, cause, is_guess });
@@ -167,20 +174,23 @@ impl Ledger {
         revisions
     }
 
-    /// What found its key there, and now stands behind it.
-    fn found(&self, asked: &Asked) -> Option<Step> {
+    /// What found its key there, and now stands behind it; or an operation on an object that changed nothing.
+    fn found<'a>(&self, asked: &'a Asked) -> Option<Step<'a>> {
         let (at, revision, body) = asked.done()?;
         let found = match (&asked.rpc, body) {
             (Rpc::Txn(txn), Body::Txn { succeeded: false, .. }) => found_own(txn, &[]),
             (Rpc::Lock { .. }, Body::Lock { key }) => Some(*key),
             _ => None,
         };
-        found?;
+        let is_idle = matches!(body, Body::Txn { responses, .. } if !doers::has_written(responses));
+        if found.is_none() && !(is_idle && asked.errand().is_some()) {
+            return None;
+        }
         let (by, events, cause) = (self.cluster, Vec::new(), Cause::Request(asked.attempt));
-        Some(Step { at, asked: asked.at, by, revision, events, found, cause, is_guess: false })
+        Some(Step { at, asked: Some(asked), by, revision, events, found, cause, is_guess: false })
     }
 
-    fn walk(&mut self, steps: &[Step], asked: &[Asked]) {
+    fn walk(&mut self, steps: &[Step<'_>], asked: &[Asked]) {
         let kept = |asked: &&Asked| matches!(asked.done(), Some((_, _, Body::LeaseKeepAlive { ttl: 1.., .. })));
         let mut kept: Vec<&Asked> = asked.iter().filter(kept).collect();
         kept.sort_by_key(|asked| asked.at);
@@ -194,7 +204,7 @@ impl Ledger {
         kept.for_each(|asked| self.extend(asked));
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &Step<'_>) {
         let attempt = if let Cause::Request(attempt) = step.cause { attempt } else { None };
         if step.is_guess {
             let deleted = step.events.iter().filter(|event| matches!(event, EventKind::Delete { .. }));
@@ -210,6 +220,10 @@ impl Ledger {
         for Passed { lock, to, is_over } in self.owners.take(&step.events, found, attempt, first) {
             let cause = if is_over { Cause::Expiry } else { step.cause };
             let note = Note::Owner { authority: self.cluster, key: lock, attempt: to, cause };
+            self.account.entries.push(Entry { at: step.at, node: step.by, note });
+        }
+        if let Some((asked, errand)) = step.asked.and_then(|asked| Some((asked, asked.errand()?))) {
+            let note = acted(step, asked, errand);
             self.account.entries.push(Entry { at: step.at, node: step.by, note });
         }
     }
@@ -244,9 +258,22 @@ impl Ledger {
     }
 }
 
+/// What an operation on an object came to.
+fn acted(step: &Step<'_>, asked: &Asked, Errand { op, object, based_on }: Errand) -> Note {
+    let attempt = asked.attempt;
+    let put = step.events.iter().find_map(|event| if let EventKind::Put(kv) = event { Some(kv.version) } else { None });
+    match (put, asked.done()) {
+        (Some(put), _) => Note::Wrote { attempt, op, object, based_on, replaced: Version(put - 1) },
+        (None, Some((.., Body::Txn { succeeded: true, responses }))) => {
+            Note::Read { attempt, op, object, version: version(responses) }
+        }
+        (None, _) => Note::Refused { attempt, op, object },
+    }
+}
+
 /// When each step happened. At the latest it was when somebody heard of it, or was answered of a later revision; and not
 /// before it was asked for, nor before what it follows.
-fn date(steps: &mut [Step], asked: &[Asked]) {
+fn date(steps: &mut [Step<'_>], asked: &[Asked]) {
     let mut answers: Vec<(Revision, SimTime)> =
         asked.iter().filter_map(Asked::done).map(|(at, revision, _)| (revision, at)).collect();
     answers.sort_unstable();
@@ -260,7 +287,7 @@ fn date(steps: &mut [Step], asked: &[Asked]) {
     }
     let mut earliest = SimTime::ZERO;
     for step in steps {
-        earliest = earliest.max(step.asked).max(step.at);
+        earliest = earliest.max(step.asked.map_or(SimTime::ZERO, |asked| asked.at)).max(step.at);
         step.at = earliest;
     }
 }

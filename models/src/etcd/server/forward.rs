@@ -2,10 +2,12 @@
 //!
 //! Source: `LeaseRenew` and `waitLeader` in `etcdserver/v3_server.go`, `lease/leasehttp` of etcd 3.4.23.
 //!
+//! Whoever was asked and does not answer is waited for, whoever leads by then: a client whose member has asked a leader that
+//! stands still can keep nothing alive for 7 s (seen on real servers: `worlds/live/tests/etcd/times.rs`). What comes later
+//! goes to the new leader.
+//!
 //! Departures: who finds no leader, or one that is none any more, asks again after a tick or when it hears of a new one;
-//! etcd asks at once, over and over, or waits for an election timeout. And who has asked a leader that stands still asks
-//! the new one as soon as it hears of it; etcd waits 7 s for the old one, whoever leads by then, and a client whom it serves
-//! can keep nothing alive meanwhile (seen on real servers: `worlds/live/tests/etcd/times.rs`).
+//! etcd asks at once, over and over, or waits for an election timeout.
 
 use host::{CallId, ConnId, Context, Deadline, NodeId, Origin, Server, digest_enum};
 
@@ -46,7 +48,10 @@ impl std::fmt::Display for Forwarded {
 pub(super) struct Forwards {
     /// In the order in which it came.
     open: Vec<Open>,
-    way: Option<Way>,
+    /// To who leads, and to those who did and still owe an answer.
+    ways: Vec<Way>,
+    /// Who is taken for the leader.
+    leader: Option<NodeId>,
     /// The number of the next.
     next: u32,
 }
@@ -58,10 +63,18 @@ pub(super) struct Open {
     /// Who waits for it.
     pub(super) from: Origin,
     what: Forwarded,
-    is_sent: bool,
+    /// On which connection it was asked, if it was.
+    sent: Option<ConnId>,
 }
 
-/// The connection to who is taken for the leader.
+impl Open {
+    /// Whether somebody was asked, who owes an answer.
+    pub(super) const fn is_sent(&self) -> bool {
+        self.sent.is_some()
+    }
+}
+
+/// The connection to who is taken for the leader, or was.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     leader: NodeId,
@@ -78,26 +91,43 @@ impl Forwards {
 
     /// The connection is there.
     pub(super) fn opened(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
-        if let Some(way) = self.way.as_mut().filter(|way| way.conn == conn) {
+        if let Some(way) = self.ways.iter_mut().find(|way| way.conn == conn) {
             way.is_open = true;
             self.send(cx);
         }
     }
 
-    /// Whether it was the way to the leader that is gone, and something is to be asked again.
+    /// Whether a way to a leader is gone, and something is to be asked again.
     pub(super) fn lost(&mut self, conn: ConnId) -> bool {
-        if self.way.take_if(|way| way.conn == conn).is_none() {
-            return false;
+        let Some(place) = self.ways.iter().position(|way| way.conn == conn) else { return false };
+        self.ways.remove(place);
+        self.open.iter_mut().filter(|open| open.sent == Some(conn)).for_each(|open| open.sent = None);
+        self.open.iter().any(|open| !open.is_sent())
+    }
+
+    /// That one leads now. Whoever did and owes nothing is left.
+    fn turn_to(&mut self, cx: &mut Context<Locks>, leader: NodeId) {
+        self.leader = Some(leader);
+        let Self { open, ways, .. } = self;
+        ways.retain(|way| {
+            let stays = way.leader == leader || open.iter().any(|open| open.sent == Some(way.conn));
+            if !stays {
+                cx.close(way.conn);
+            }
+            stays
+        });
+        if ways.iter().all(|way| way.leader != leader) {
+            let conn = cx.connect(Server::<crate::etcd::Rpc>::on(leader));
+            ways.push(Way { leader, conn, is_open: false });
         }
-        self.open.iter_mut().for_each(|open| open.is_sent = false);
-        !self.open.is_empty()
     }
 
     fn send(&mut self, cx: &mut Context<Locks>) {
-        let Some(way) = self.way.filter(|way| way.is_open) else { return };
-        for open in self.open.iter_mut().filter(|open| !open.is_sent) {
-            open.is_sent = true;
-            cx.request(way.conn, open.call, open.what);
+        let leads = |way: &&Way| Some(way.leader) == self.leader && way.is_open;
+        let Some(Way { conn, .. }) = self.ways.iter().find(leads).copied() else { return };
+        for open in self.open.iter_mut().filter(|open| !open.is_sent()) {
+            open.sent = Some(conn);
+            cx.request(conn, open.call, open.what);
         }
     }
 }
@@ -107,19 +137,22 @@ impl Etcd {
     pub(super) fn forward(&mut self, cx: &mut Context<Locks>, from: Origin, what: Forwarded) {
         let call = CallId::new(self.forwards.next);
         self.forwards.next += 1;
-        self.forwards.open.push(Open { call, from, what, is_sent: false });
+        self.forwards.open.push(Open { call, from, what, sent: None });
         self.wait(cx, Overdue::Forward(call));
         self.forward_again(cx);
     }
 
-    /// Asks who leads now what is open.
+    /// Asks who leads now what nobody was asked.
     pub(super) fn forward_again(&mut self, cx: &mut Context<Locks>) {
-        if self.forwards.open.is_empty() {
+        if self.forwards.open.iter().all(Open::is_sent) {
             return;
         }
         if self.lessor.leads() {
             // It is the leader itself by now.
-            for Open { from, what, .. } in std::mem::take(&mut self.forwards.open) {
+            let (own, others): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut self.forwards.open).into_iter().partition(|open| !open.is_sent());
+            self.forwards.open = others;
+            for Open { from, what, .. } in own {
                 match what {
                     Forwarded::KeepAlive { id } => self.keep_alive(cx, from, id),
                     Forwarded::TimeToLive { id, keys } => self.time_to_live(cx, from, id, keys),
@@ -132,14 +165,7 @@ impl Etcd {
             cx.set_timer(AGAIN, Deadline::Mono(cx.mono + TICK));
             return;
         };
-        if self.forwards.way.is_none_or(|way| way.leader != leader) {
-            if let Some(old) = self.forwards.way.take() {
-                cx.close(old.conn);
-            }
-            self.forwards.open.iter_mut().for_each(|open| open.is_sent = false);
-            let conn = cx.connect(Server::<super::Rpc>::on(leader));
-            self.forwards.way = Some(Way { leader, conn, is_open: false });
-        }
+        self.forwards.turn_to(cx, leader);
         self.forwards.send(cx);
     }
 
@@ -148,7 +174,7 @@ impl Etcd {
         if reply == Reply::Failed(EtcdError::NoLeader) {
             // It leads no more.
             if let Some(open) = self.forwards.open.iter_mut().find(|open| open.call == call) {
-                open.is_sent = false;
+                open.sent = None;
             }
             cx.set_timer(AGAIN, Deadline::Mono(cx.mono + TICK));
         } else if let Some(open) = self.forwards.take(call) {

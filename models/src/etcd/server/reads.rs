@@ -104,7 +104,8 @@ fn note_read(cx: &mut Context<Locks>, txn: &Txn, outcome: &Applied, attempt: Opt
 }
 
 /// The version of the one object that is found: how often it was put.
-pub(in crate::etcd) fn version(responses: &[OpResponse]) -> Version {
+#[must_use]
+pub fn version(responses: &[OpResponse]) -> Version {
     let found = responses.iter().find_map(|response| match &response.body {
         Body::Range { kvs, .. } => kvs.first().map(|kv| kv.version),
         _ => None,

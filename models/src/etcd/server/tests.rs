@@ -137,6 +137,23 @@ fn without_a_majority_nothing_is_agreed_upon_and_what_is_there_can_be_read() {
 }
 
 #[test]
+fn who_has_asked_a_leader_that_stands_still_waits_for_it_whoever_leads_by_then() {
+    let mut rig = cluster(Version::Fixed);
+    let (line, later) = (rig.line(2), rig.line(2));
+    rig.run(10);
+    put_on_lease(&mut rig, line, 77, 9);
+    rig.pause(0);
+    let keep = || Rpc::LeaseKeepAlive { id: lease(77) };
+    assert_eq!(ask(&mut rig, line, keep(), 6_900), None);
+    assert_ne!(rig.leader, Some(0));
+    let kept = body(ask(&mut rig, later, keep(), 50));
+    assert_eq!(kept, Body::LeaseKeepAlive { id: lease(77), ttl: 9 }, "who asks now asks the new leader");
+    rig.run(200);
+    let said = rig.replies.iter().rev().find(|(_, of, _)| *of == line).map(|(_, _, reply)| reply.clone());
+    assert_eq!(said, Some(Message::EtcdReply(Reply::Failed(EtcdError::Timeout))), "7 s later");
+}
+
+#[test]
 fn only_who_becomes_the_leader_itself_blames_the_last_one() {
     let mut rig = cluster(Version::Fixed);
     let lines = [1, 2].map(|member| rig.line(member));

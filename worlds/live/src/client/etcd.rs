@@ -15,9 +15,12 @@ use std::fmt;
 use std::io;
 use std::rc::Rc;
 
-use host::{CallError, Calls, ConnectError, Connection, Duration, Either, Host, NodeId, Operation, Server, first};
+use host::{
+    CallError, Calls, ConnectError, Connection, Domain, Duration, Either, Host, NodeId, Operation, Server, first,
+};
 use models::etcd::wire::Json;
-use models::etcd::{Body, Push, Reply, Response, Rpc, WatchId};
+use models::etcd::{Body, Errand, Push, Reply, Response, Rpc, WatchId};
+use models::{Locks, Message};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -111,7 +114,20 @@ impl EtcdConnection {
         self.path.pass(Way::Request, operation).await;
         let (path, body) = rpc.to_json();
         let (at, server, attempt) = (self.host.now(), self.member, self.host.scope());
-        self.host.say(&Report::Asks(Asks { at, call, server, attempt, path: path.to_owned(), body: body.clone() }));
+        if let Some(left) = attempt.and_then(|attempt| Locks::left(&Message::Etcd(rpc.clone()), attempt)) {
+            self.host.note(left);
+        }
+        let errand = if let Rpc::Txn(txn) = rpc { txn.errand } else { None };
+        let errand = errand.map(|Errand { op, object, based_on }| (op, object, based_on));
+        self.host.say(&Report::Asks(Asks {
+            at,
+            call,
+            server,
+            attempt,
+            path: path.to_owned(),
+            body: body.clone(),
+            errand,
+        }));
         let answer = self.ask(rpc, path, &body).await?;
         self.path.pass(Way::Reply, operation).await;
         Ok(answer)

@@ -8,7 +8,7 @@
 //! | a note, a point that somebody waits for | stamped here, said to the coordinator at once |
 //! | a cue, an interrupt | from the coordinator |
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::hangs::{Hangs, OfPart};
-use super::path::Meddlers;
+use super::path::{Latencies, Meddlers};
 use crate::line::{Order, Report, Seat, say};
 use crate::now;
 
@@ -58,6 +58,7 @@ struct Process {
     callers: RefCell<Vec<oneshot::Sender<()>>>,
     hangs: Rc<Hangs>,
     meddlers: Meddlers,
+    latencies: RefCell<Latencies>,
 }
 
 impl LiveHost {
@@ -86,6 +87,7 @@ impl LiveHost {
             callers: RefCell::default(),
             hangs: Rc::default(),
             meddlers: Meddlers::default(),
+            latencies: RefCell::default(),
         }))
     }
 
@@ -141,6 +143,15 @@ impl LiveHost {
 
     pub(super) fn meddlers(&self) -> &Meddlers {
         &self.0.meddlers
+    }
+
+    /// From now on messages take so long.
+    pub(super) fn slow_down(&self, latencies: Latencies) {
+        self.0.latencies.replace(latencies);
+    }
+
+    pub(super) fn latencies(&self) -> Ref<'_, Latencies> {
+        self.0.latencies.borrow()
     }
 
     /// What belongs to that part of the process: it hangs with it.

@@ -1,10 +1,14 @@
-//! The way between a client and a server: here messages are lost or late, at the client's own end, which is as far as the
-//! library under test can see. What is lost breaks its direction of the connection: nothing later on it arrives.
+//! The way between a client and a server: here messages take their time, are lost or late, at the client's own end, which is
+//! as far as the library under test can see. They come in the order in which they were sent; what is lost breaks its
+//! direction of the connection: nothing later on it arrives.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::pending;
+use std::rc::Rc;
 
-use ::host::{Host, NodeId};
+use ::host::{Duration, Host, MonoTime, NodeId, Span};
+use sim::Stream;
 
 use super::LiveHost;
 use crate::line::{Meddling, Report, Way};
@@ -23,7 +27,7 @@ struct Meddler {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Passes,
-    Late(std::time::Duration),
+    Late(Duration),
     Lost,
 }
 
@@ -68,12 +72,48 @@ impl Meddlers {
     }
 }
 
+/// How long messages take between a process and the servers for which that is more than the loopback has.
+#[derive(Default)]
+pub(super) struct Latencies(BTreeMap<NodeId, Latency>);
+
+/// There, and back.
+#[derive(Clone, Debug)]
+pub(super) struct Latency {
+    pub(super) spans: [Span; 2],
+    pub(super) stream: Rc<RefCell<Stream>>,
+}
+
+impl Latencies {
+    pub(super) fn insert(&mut self, server: NodeId, latency: Latency) {
+        self.0.insert(server, latency);
+    }
+
+    fn of(&self, server: NodeId) -> Option<Latency> {
+        self.0.get(&server).cloned()
+    }
+}
+
+impl Latency {
+    fn draw(&self, back: usize) -> Duration {
+        self.stream.borrow_mut().draw(&self.spans[back])
+    }
+}
+
 /// A connection's way to its server.
 pub(super) struct Path {
     host: LiveHost,
     server: NodeId,
-    /// The way there, and the way back, once something on it was lost.
-    is_broken: [Cell<bool>; 2],
+    latency: Option<Latency>,
+    /// The way there, and the way back.
+    ways: [OneWay; 2],
+}
+
+#[derive(Default)]
+struct OneWay {
+    /// When the last message on it comes through.
+    last: Cell<MonoTime>,
+    /// Something on it was lost.
+    is_broken: Cell<bool>,
 }
 
 impl Path {
@@ -84,29 +124,41 @@ impl Path {
             cuts.into_iter().for_each(|strike| host.say(&Report::Met { strike }));
             pending::<()>().await;
         }
-        Self { host: host.clone(), server, is_broken: Default::default() }
+        let latency = host.latencies().of(server);
+        if let Some(latency) = &latency {
+            host.sleep(latency.draw(0) + latency.draw(1)).await;
+        }
+        Self { host: host.clone(), server, latency, ways: Default::default() }
     }
 
     /// Ends when the message has come through, or never.
     pub(super) async fn pass(&self, way: Way, operation: &str) {
-        let is_broken = &self.is_broken[usize::from(way != Way::Request)];
+        let back = usize::from(way != Way::Request);
+        let OneWay { last, is_broken } = &self.ways[back];
+        let mut takes = self.latency.as_ref().map_or(Duration::ZERO, |latency| latency.draw(back));
         if !is_broken.get() {
             let (fate, met) = self.host.meddlers().fate(self.server, way, operation);
             met.into_iter().for_each(|strike| self.host.say(&Report::Met { strike }));
             match fate {
-                Fate::Passes => return,
-                Fate::Late(by) => return self.host.sleep(by).await,
+                Fate::Passes => {}
+                Fate::Late(by) => takes += by,
                 Fate::Lost => is_broken.set(true),
             }
         }
-        pending::<()>().await;
+        if is_broken.get() {
+            return pending().await;
+        }
+        let now = self.host.monotonic();
+        last.set(last.get().max(now + takes));
+        let left = last.get() - now;
+        if !left.is_zero() {
+            self.host.sleep(left).await;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const MEMBER: NodeId = NodeId::new(1);

@@ -134,9 +134,14 @@ fn has_changed(body: &Body) -> bool {
     match body {
         Body::Put { .. } => true,
         Body::Delete { deleted, .. } => *deleted > 0,
-        Body::Txn { responses, .. } => responses.iter().any(|OpResponse { body, .. }| has_changed(body)),
+        Body::Txn { responses, .. } => has_written(responses),
         _ => false,
     }
+}
+
+/// Whether an operation of a transaction has changed something.
+pub(super) fn has_written(responses: &[OpResponse]) -> bool {
+    responses.iter().any(|OpResponse { body, .. }| has_changed(body))
 }
 
 /// What is answered with a revision that need not be its own.

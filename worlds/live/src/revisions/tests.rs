@@ -54,6 +54,7 @@ fn queues(number: u64) -> Rpc {
         compare: vec![Compare::created_at(key, Revision(0))],
         success: vec![Op::Put(Put::new(key, "".into(), Some(lease(number))))],
         failure: vec![Op::Range(Range::of(Keys::One(key)))],
+        errand: None,
     }
     .into()
 }
@@ -72,9 +73,12 @@ impl Story {
 
     /// Somebody asks then, and has no answer.
     fn asks(&mut self, at: u64, attempt: AttemptId, rpc: impl Into<Rpc>) -> &mut Self {
-        let (path, body) = rpc.into().to_json();
+        let rpc = rpc.into();
+        let errand = if let Rpc::Txn(txn) = &rpc { txn.errand } else { None };
+        let errand = errand.map(|Errand { op, object, based_on }| (op, object, based_on));
+        let (path, body) = rpc.to_json();
         let (call, server, attempt) = (self.asked.len() as u64, CLUSTER, Some(attempt));
-        let asks = Asks { at: ms(at), call, server, attempt, path: path.to_owned(), body };
+        let asks = Asks { at: ms(at), call, server, attempt, path: path.to_owned(), body, errand };
         self.asked.push(Asked::of(&asks).expect("the model knows it"));
         self
     }
@@ -232,4 +236,36 @@ fn whoever_the_server_queued_for_has_the_key() {
     story.asks(10, first, Rpc::Lock { name: "orders".into(), lease: Some(lease(0xa1)) });
     story.answered(12, 2, Body::Lock { key: key(0xa1) }).tells(20, 0, &[created(0xa1, 2)]);
     assert_eq!(story.owners(), [(12, Some(first), Cause::Request(Some(first)))]);
+}
+
+#[test]
+fn an_operation_on_an_object_is_read_written_or_refused_as_it_was_answered() {
+    let (holder, object) = (attempt(5, 1), Key::from("objects/stock"));
+    let errand = |op| Some(Errand { op: spec::OpId(op), object: "stock".into(), based_on: Some(Version(0)) });
+    let write = |op| {
+        let success = vec![Op::Put(Put::new(object, "".into(), None))];
+        Txn { compare: Vec::new(), success, failure: Vec::new(), errand: errand(op) }
+    };
+    let mut story = Story::default();
+    story.asks(10, holder, Txn { errand: errand(0), ..Txn::default() });
+    story.answered(12, 1, Body::Txn { succeeded: true, responses: Vec::new() });
+    story.asks(20, holder, write(1)).answered(22, 2, put());
+    story.asks(30, holder, write(2)).answered(32, 2, Body::Txn { succeeded: false, responses: Vec::new() });
+    let (revision, lease, value) = (Revision(2), None, "".into());
+    let (create_revision, mod_revision, version) = (revision, revision, 1);
+    let kv = KeyValue { key: object, create_revision, mod_revision, version, value, lease };
+    story.tells(40, 0, &[EventKind::Put(kv)]);
+    let account = story.account();
+    assert_eq!(account.doubts, Vec::<String>::new());
+    let said = |entry: &Entry| {
+        let at = entry.at.as_nanos() / 1_000_000;
+        match entry.note {
+            Note::Read { op, version, .. } => (at, op.0, "read", version.0),
+            Note::Wrote { op, replaced, .. } => (at, op.0, "wrote", replaced.0),
+            Note::Refused { op, .. } => (at, op.0, "refused", 0),
+            _ => (at, 0, "", 0),
+        }
+    };
+    let said: Vec<_> = account.entries.iter().map(said).collect();
+    assert_eq!(said, [(12, 0, "read", 0), (22, 1, "wrote", 0), (32, 2, "refused", 0)]);
 }

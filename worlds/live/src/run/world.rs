@@ -12,7 +12,7 @@ use crate::client::LiveHost;
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) nodes: Vec<(NodeSpec, Cast)>,
-    pub(crate) latencies: Vec<Span>,
+    pub(crate) latencies: Vec<(NodeId, NodeId, Span)>,
     pub(crate) faults: Vec<Fault<Nudge>>,
     pub(crate) cues: Vec<When>,
 }
@@ -42,8 +42,8 @@ impl Kernel for World {
         self.nodes.push((spec, Cast::Resource(factory)));
     }
 
-    fn latency(&mut self, _: NodeId, _: NodeId, latency: Span) {
-        self.latencies.push(latency);
+    fn latency(&mut self, from: NodeId, to: NodeId, latency: Span) {
+        self.latencies.push((from, to, latency));
     }
 
     fn fault(&mut self, fault: Fault<Nudge>) {

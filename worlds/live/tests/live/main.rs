@@ -17,7 +17,7 @@ use program::{CELLS, CLUSTER, CLUSTERS, Program, SHORT};
 fn main() -> ExitCode {
     let is_installed = RedisServer::version().is_ok() && EtcdCluster::version().is_ok();
     let trial = |(name, play): Named| Trial::test(name, play).with_kind("live").with_ignored_flag(!is_installed);
-    let own: [Named; 11] = [
+    let own: [Named; 12] = [
         ("a pause of the holder breaks what the file says, and no more", a_pause_of_the_holder),
         ("what real servers cannot be made to do is refused in words", what_cannot_be_done),
         ("a mistake is an error at its place", a_mistake),
@@ -30,6 +30,9 @@ fn main() -> ExitCode {
         }),
         ("a new leader of etcd gives a lease its whole time again", || {
             is_as_expected(&["leader-change-extends-lease"], 2)
+        }),
+        ("an answer of etcd that is late is taken for a grant", || {
+            is_as_expected(&["grant-reply-late", "--cell", "session=hangs"], 2)
         }),
         ("a member of etcd that was killed comes back with all it had", || {
             is_as_expected(&[concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/leader-killed.toml")], 2)
