@@ -279,7 +279,10 @@ fn date(steps: &mut [Step<'_>], asked: &[Asked]) {
     answers.sort_unstable();
     let mut latest = SimTime::NEVER;
     for step in steps.iter_mut().rev() {
-        while let Some((_, at)) = answers.pop_if(|(revision, _)| *revision >= step.revision) {
+        // What changed nothing comes after the revision of which it was answered.
+        let is_later =
+            |revision: Revision| revision > step.revision || !step.events.is_empty() && revision == step.revision;
+        while let Some((_, at)) = answers.pop_if(|(revision, _)| is_later(*revision)) {
             latest = latest.min(at);
         }
         latest = latest.min(step.at);
