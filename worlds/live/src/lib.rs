@@ -27,7 +27,7 @@
 //! | here | in the simulator |
 //! |---|---|
 //! | real time: no two runs are equal | a run is a function of scenario and seed |
-//! | the network is the loopback, whatever the file says of latencies | as the file says |
+//! | the network is the loopback, unless the file has one so slow that it is a part of the claim | as the file says |
 //! | a wait ends up to two ms late, and later on a busy machine | to the ns |
 //! | a restarted process is up some 100 ms later | at once |
 //! | a restarted client draws anew | it draws on |
@@ -35,7 +35,7 @@
 //! | replicas are sent a snapshot without the five seconds' wait for others | as if in touch for long |
 //! | a key that has expired is found up to some 100 ms late | at once |
 //! | a client asks a member of etcd over its JSON gateway, each open request on a line of its own | on one stream |
-//! | a cut, lost or late message between a client and a member happens at the client's end | on the way |
+//! | a cut, lost or late message between a client and a member is so at the client's end | on the way |
 //!
 //! The seed decides what is drawn: the owner values, the delays between tries, how long a fault lasts. It does not decide
 //! who comes first.
