@@ -136,6 +136,23 @@ impl Segment {
         WallTime::from_nanos(self.wall.saturating_add_unsigned(counted))
     }
 
+    /// What all of them read at `at`, which is not before the segment: monotonic, boot time, wall.
+    #[inline]
+    #[must_use]
+    pub fn all_at(&self, at: SimTime) -> (MonoTime, MonoTime, WallTime) {
+        let counted = self.counted(at);
+        let (mono, others) = match self.ticking {
+            Ticking::All => (counted, counted),
+            Ticking::AllButMonotonic => (0, counted),
+            Ticking::None => (0, 0),
+        };
+        (
+            MonoTime::from_nanos(self.mono.saturating_add(mono)),
+            MonoTime::from_nanos(self.boot.saturating_add(others)),
+            WallTime::from_nanos(self.wall.saturating_add_unsigned(others)),
+        )
+    }
+
     /// When, within this segment taken to last for ever, the monotonic clock first reads at least
     /// `reading`. `None`: it stands still and never does.
     #[inline]
@@ -220,6 +237,7 @@ mod tests {
                 for reading in (5..2_000).chain((1 << 50)..(1 << 50) + 500) {
                     let reading = MonoTime::from_nanos(reading);
                     let at = clock.when_mono(reading).expect("the clock runs");
+                    assert_eq!(clock.all_at(at), (clock.mono_at(at), clock.boot_at(at), clock.wall_at(at)));
                     assert!(clock.mono_at(at) >= reading);
                     let just_before = SimTime::from_nanos(at.as_nanos().saturating_sub(1));
                     assert!(at == clock.since || clock.mono_at(just_before) < reading, "{rate} {reading:?}");
@@ -235,6 +253,7 @@ mod tests {
         assert_eq!(clock.mono_at(later).as_nanos(), 5);
         assert_eq!(clock.boot_at(later).as_nanos(), 1_007);
         assert_eq!(clock.wall_at(later).as_nanos(), 1_011);
+        assert_eq!(clock.all_at(later), (clock.mono_at(later), clock.boot_at(later), clock.wall_at(later)));
         assert_eq!(clock.when(Deadline::Mono(MonoTime::from_nanos(6))), None);
         assert_eq!(clock.when(Deadline::Boot(MonoTime::from_nanos(8))), Some(SimTime::from_nanos(101)));
     }
@@ -244,6 +263,7 @@ mod tests {
         let clock = segment(100, 0, Ticking::None);
         let later = SimTime::from_nanos(1_100);
         assert_eq!((clock.boot_at(later).as_nanos(), clock.wall_at(later).as_nanos()), (7, 11));
+        assert_eq!(clock.all_at(later), (clock.mono_at(later), clock.boot_at(later), clock.wall_at(later)));
         assert_eq!(clock.when(Deadline::Wall(WallTime::from_nanos(12))), None);
     }
 

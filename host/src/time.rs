@@ -28,7 +28,7 @@ pub fn nanos(duration: Duration) -> u64 {
 /// As [`nanos`], but the longest that can be told for all that is longer.
 #[inline]
 fn saturated(duration: Duration) -> u64 {
-    whole_nanos(duration).unwrap_or(u64::MAX)
+    duration.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 /// In 64 bits, since every event adds durations to times; `Duration::as_nanos` takes 128.
@@ -63,6 +63,15 @@ impl SimTime {
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl SimTime {
+    /// So many ns later; saturates at [`NEVER`](Self::NEVER).
+    #[inline]
+    #[must_use]
+    pub const fn plus_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
     }
 }
 

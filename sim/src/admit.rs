@@ -22,7 +22,7 @@ enum Gate {
 
 impl<D: Domain> Core<D> {
     /// Lets an event happen.
-    pub(crate) fn admit(&mut self, event: Event) -> Step<D::Message> {
+    pub(crate) fn admit(&mut self, event: Event) -> Step {
         match event {
             Event::Leave(id) => self.admit_leave(id),
             Event::Send(id) => self.transmit(id),
@@ -91,7 +91,7 @@ impl<D: Domain> Core<D> {
             self.reach(node, point);
         }
         let state = self.node(node);
-        !state.alive || state.life != life || state.holds_up(Some(part))
+        !state.at_ease && (!state.alive || state.holds_up(Some(part))) || state.life != life
     }
 
     /// Whether the process, and that part of it, may take an event now; if not, the event waits.
@@ -100,7 +100,7 @@ impl<D: Domain> Core<D> {
         // Nearly always nothing is in the way; what may be is kept apart, so that this costs next to nothing.
         let watched = self.faults.watches_steps;
         let state = self.node_mut(node);
-        if watched || !state.alive || state.holds_up(part) {
+        if watched || !state.at_ease {
             return self.guarded_gate(node, part, order, event);
         }
         state.steps += 1;
@@ -108,6 +108,7 @@ impl<D: Domain> Core<D> {
     }
 
     #[cold]
+    #[inline(never)]
     fn guarded_gate(&mut self, node: NodeId, part: Option<Part>, order: Waiting, event: Event) -> Gate {
         self.watch_step(node, part);
         let state = self.node_mut(node);
@@ -124,6 +125,7 @@ impl<D: Domain> Core<D> {
 
     /// Faults may strike before a step that is about to be taken.
     #[cold]
+    #[inline(never)]
     fn watch_step(&mut self, node: NodeId, part: Option<Part>) {
         if self.faults.watches_steps && self.node(node).alive && !self.node(node).holds_up(part) {
             self.reach_step(node);
@@ -131,16 +133,13 @@ impl<D: Domain> Core<D> {
     }
 
     fn admit_leave(&mut self, id: PacketId) {
-        let Header { sender: node, life, part, kind, attempt, .. } = *self.packets.header(id);
-        if !self.is_life(node, life) {
-            return self.lose(id);
-        }
-        if self.gate(node, part, Waiting::OwnWork, Event::Leave(id)) == Gate::Held {
+        let Header { sender: node, life, kind, attempt, .. } = *self.packets.header(id);
+        let watched = self.faults.watches_steps;
+        let state = self.node_mut(node);
+        if !watched && state.at_ease && state.life == life {
+            state.steps += 1;
+        } else if !self.may_leave(id) {
             return;
-        }
-        // A fault may have struck before this step.
-        if !self.is_life(node, life) {
-            return self.lose(id);
         }
         self.events += 1;
         self.messages += u64::from(kind.carries_data());
@@ -155,7 +154,39 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    fn admit_arrive(&mut self, id: PacketId) -> Step<D::Message> {
+    /// Whether a packet leaves although something may be in the way. If not, it waits or is lost.
+    #[cold]
+    #[inline(never)]
+    fn may_leave(&mut self, id: PacketId) -> bool {
+        let Header { sender: node, life, part, .. } = *self.packets.header(id);
+        if self.is_life(node, life) {
+            if self.gate(node, part, Waiting::OwnWork, Event::Leave(id)) == Gate::Held {
+                return false;
+            }
+            // A fault may have struck before this step.
+            if self.is_life(node, life) {
+                return true;
+            }
+        }
+        self.lose(id);
+        false
+    }
+
+    #[inline]
+    fn admit_arrive(&mut self, id: PacketId) -> Step {
+        let Header { conn, from, receiver: node, kind, place, .. } = *self.packets.header(id);
+        let way = &mut self.connections.all[conn].ways[from as usize];
+        let state = &mut self.nodes[node.index()];
+        if self.links.cuts.is_empty() && !self.faults.watches_steps && state.at_ease && way.pass_next(place) {
+            // Nothing is in the way, as nearly always. It is the machine that answers who connects.
+            state.steps += u32::from(kind != PacketKind::Connect);
+            return self.take_in(id);
+        }
+        self.arrive_among_faults(id)
+    }
+
+    #[inline(never)]
+    fn arrive_among_faults(&mut self, id: PacketId) -> Step {
         let Header { sender, receiver: node, .. } = *self.packets.header(id);
         if self.is_lost(id) {
             self.lose(id);
@@ -175,7 +206,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A message is in the socket: no cut can touch it any more.
-    fn admit_read(&mut self, id: PacketId) -> Step<D::Message> {
+    fn admit_read(&mut self, id: PacketId) -> Step {
         let Header { receiver: node, kind, from, .. } = *self.packets.header(id);
         // The machine, not the process, answers who connects.
         if kind != PacketKind::Connect {
@@ -186,12 +217,18 @@ impl<D: Domain> Core<D> {
                 return Step::None;
             }
         }
+        self.take_in(id)
+    }
+
+    /// A packet arrives at who is to get it.
+    #[inline]
+    fn take_in(&mut self, id: PacketId) -> Step {
         self.events += 1;
         self.trace_packet(id, RecordKind::Arrive);
         self.receive(id)
     }
 
-    fn admit_timer(&mut self, key: TimerKey) -> Step<D::Message> {
+    fn admit_timer(&mut self, key: TimerKey) -> Step {
         let (node, purpose) = self.comes_due(key);
         if let TimerPurpose::StrikeEnds(strike) = purpose {
             self.disarm(key.slot);

@@ -4,8 +4,9 @@ use host::{CallError, CallId, Domain, Duration, NodeId};
 
 use crate::connections::{End, Side};
 use crate::core::Core;
-use crate::links::{Content, Sending};
-use crate::packets::PacketKind;
+use crate::event::PacketId;
+use crate::links::Sending;
+use crate::packets::{Content, PacketKind};
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
 
@@ -141,12 +142,13 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    /// A reply is in the socket of a living client.
-    pub(crate) fn reply_arrived(&mut self, id: CallId, message: D::Message) {
-        let is_it = |call: &Call<D::Message>| call.id == id && matches!(call.state, CallState::Waiting);
-        let Some(slot) = self.connections.calls.slots.iter().position(is_it) else { return };
+    /// A reply is in the socket of a living client. It leaves its packet, whether it is awaited or not.
+    pub(crate) fn reply_arrived(&mut self, packet: PacketId) {
+        let id = self.packets.content(packet).and_then(|content| content.call);
+        let is_it = |call: &&mut Call<D::Message>| Some(call.id) == id && matches!(call.state, CallState::Waiting);
+        let (call, message) = (self.connections.calls.slots.iter_mut().find(is_it), self.packets.take(packet));
+        let (Some(call), Some(message)) = (call, message) else { return };
         self.application_events += 1;
-        let call = &mut self.connections.calls.slots[slot];
         call.state = CallState::Replied(message);
         let (timer, task) = (call.timer, call.task);
         self.disarm(timer);

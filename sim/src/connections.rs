@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 
-use host::{AttemptId, CallId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Origin};
+use host::{AttemptId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Origin};
 
 use crate::calls::Calls;
 use crate::core::Core;
 use crate::event::{PacketId, Step};
-use crate::links::{Content, Sending};
-use crate::node::Role;
-use crate::packets::{Header, PacketKind};
+use crate::links::Sending;
+use crate::node::{Node, Role};
+use crate::packets::{Content, Header, PacketKind};
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
 use crate::wire::Way;
@@ -227,11 +227,25 @@ impl<D: Domain> Core<D> {
     }
 
     /// A packet has arrived at a machine that has power and is awake, and at its process if that lives.
-    pub(crate) fn receive(&mut self, id: PacketId) -> Step<D::Message> {
-        let (packet, message) = self.packets.take(id);
-        let Header { conn, receiver: node, kind, attempt, call, operation, .. } = *packet;
-        let receiver = packet.from.other();
-        let (alive, life) = (self.node(node).alive, self.node(node).life);
+    pub(crate) fn receive(&mut self, id: PacketId) -> Step {
+        let Header { conn, from, receiver: node, kind, .. } = *self.packets.header(id);
+        let receiver = from.other();
+        let Node { alive, life, role, .. } = *self.node(node);
+        let end = self.connections.all[conn].ends[receiver as usize];
+        let is_known = alive && end.life == life;
+        if is_known && end.open {
+            match (role, kind) {
+                (Role::Service { .. }, PacketKind::Request | PacketKind::Reply | PacketKind::Push) => {
+                    return self.hand_over(id);
+                }
+                (Role::Client, PacketKind::Reply) => {
+                    self.reply_arrived(id);
+                    return Step::None;
+                }
+                _ => {}
+            }
+        }
+        let message = self.packets.take(id);
         if !alive {
             self.count_met(node);
         }
@@ -241,8 +255,7 @@ impl<D: Domain> Core<D> {
             self.send_from_machine(conn, Side::Server, answer);
             return Step::None;
         }
-        let end = self.connections.all[conn].ends[receiver as usize];
-        if !alive || end.life != life {
+        if !is_known {
             // No process knows this connection: the machine says so.
             if kind == PacketKind::Accept || kind.carries_data() {
                 self.send_from_machine(conn, receiver, PacketKind::Reset);
@@ -255,35 +268,35 @@ impl<D: Domain> Core<D> {
         }
         match receiver {
             Side::Server if !end.open => Step::None,
-            Side::Server => match (message, call.zip(operation)) {
-                (Some(message), Some((call, operation))) => {
-                    self.application_events += 1;
-                    self.node_mut(node).owed += 1;
-                    Step::Request { node, attempt, from: Origin { conn: conn_id(conn), call, operation }, message }
-                }
-                _ => {
-                    self.lose_end(conn, Side::Server);
-                    Step::Closed { node, conn: conn_id(conn) }
-                }
-            },
-            Side::Client if matches!(self.node(node).role, Role::Service { .. }) => {
-                self.receive_at_dialler(conn, kind, message, call, end)
+            Side::Server => {
+                self.lose_end(conn, Side::Server);
+                Step::Closed { node, conn: conn_id(conn) }
             }
+            Side::Client if matches!(role, Role::Service { .. }) => self.receive_at_dialler(conn, kind, end),
             Side::Client => {
-                self.receive_at_client(conn, kind, message, call, end);
+                self.receive_at_client(conn, kind, message, end);
                 Step::None
             }
         }
     }
 
-    pub(crate) fn receive_at_client(
-        &mut self,
-        conn: usize,
-        kind: PacketKind,
-        message: Option<D::Message>,
-        call: Option<CallId>,
-        end: End,
-    ) {
+    /// A message has come to a service that listens. It stays in its packet until the service takes it.
+    fn hand_over(&mut self, packet: PacketId) -> Step {
+        let Header { conn, receiver: node, kind, attempt, .. } = *self.packets.header(packet);
+        let conn = conn_id(conn);
+        let Content { operation, call, .. } = *self.packets.content(packet).expect("a message is in the packet");
+        self.application_events += 1;
+        match (kind, call) {
+            (PacketKind::Request, Some(call)) => {
+                self.node_mut(node).owed += 1;
+                Step::Request { node, attempt, from: Origin { conn, call, operation }, packet }
+            }
+            (PacketKind::Reply, Some(call)) => Step::Reply { node, conn, call, packet },
+            _ => Step::Push { node, conn, packet },
+        }
+    }
+
+    pub(crate) fn receive_at_client(&mut self, conn: usize, kind: PacketKind, message: Option<D::Message>, end: End) {
         match kind {
             PacketKind::Accept if self.connections.all[conn].opened.is_none() => self.opened(conn, Ok(())),
             // The client no longer waits for it: its machine resets what the server took for open.
@@ -292,11 +305,6 @@ impl<D: Domain> Core<D> {
                 self.opened(conn, Err(ConnectError::Refused));
             }
             _ if !end.open => {}
-            PacketKind::Reply => {
-                if let (Some(call), Some(message)) = (call, message) {
-                    self.reply_arrived(call, message);
-                }
-            }
             PacketKind::Push => {
                 self.application_events += 1;
                 let connection = &mut self.connections.all[conn];
@@ -305,6 +313,7 @@ impl<D: Domain> Core<D> {
                 self.tasks.wake_all(waiters);
             }
             PacketKind::Reset | PacketKind::Close => self.lose_end(conn, Side::Client),
+            PacketKind::Reply => unreachable!("an open end has taken it in"),
             PacketKind::Connect | PacketKind::Request => unreachable!("only clients send these"),
         }
     }

@@ -219,6 +219,7 @@ impl<D: Domain> Core<D> {
 
     /// Records an event of a recorded run.
     #[cold]
+    #[inline(never)]
     fn record(&mut self, node: NodeId, kind: RecordKind, digest: u64, about: About, text: impl FnOnce() -> String) {
         let text = text();
         let clock = self.nodes[node.index()].clock();
@@ -251,6 +252,7 @@ impl<D: Domain> Core<D> {
     }
 
     #[cold]
+    #[inline(never)]
     fn ignore_dead_effect(&mut self) {
         self.ignored_dead_effects += u32::from(!self.over);
     }
@@ -278,6 +280,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// The next word of one of the node's own streams.
+    #[inline]
     pub(crate) fn draw(&mut self, node: NodeId, purpose: StreamPurpose) -> u64 {
         // What a service draws and what a recipe draws is never drawn on the same node.
         let slot = usize::from(purpose == StreamPurpose::Workload);
@@ -309,7 +312,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// Goes from event to event until something is to be done outside of the kernel, or the run ends.
-    pub(crate) fn advance(&mut self, bounds: Bounds) -> Result<Step<D::Message>, Ending> {
+    pub(crate) fn advance(&mut self, bounds: Bounds) -> Result<Step, Ending> {
         let horizon = SimTime::ZERO + bounds.horizon;
         loop {
             if self.is_quiet() {

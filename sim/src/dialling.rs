@@ -8,8 +8,8 @@ use host::{AttemptId, CallId, ConnId, Domain, NodeId};
 use crate::connections::{End, Side, conn_id};
 use crate::core::Core;
 use crate::event::Step;
-use crate::links::{Content, Sending};
-use crate::packets::PacketKind;
+use crate::links::Sending;
+use crate::packets::{Content, PacketKind};
 
 impl<D: Domain> Core<D> {
     /// A service sends a request on a connection that it has opened.
@@ -42,37 +42,18 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    /// A packet has come to a service on a connection that it has opened.
-    pub(crate) fn receive_at_dialler(
-        &mut self,
-        conn: usize,
-        kind: PacketKind,
-        message: Option<D::Message>,
-        call: Option<CallId>,
-        end: End,
-    ) -> Step<D::Message> {
+    /// What is no message has come to a service on a connection that it has opened, or one after its end was closed.
+    pub(crate) fn receive_at_dialler(&mut self, conn: usize, kind: PacketKind, end: End) -> Step {
         let (node, id) = (end.node, conn_id(conn));
         let is_opening = self.connections.all[conn].opening();
-        match (kind, message, call) {
-            (PacketKind::Reply, Some(message), Some(call)) if end.open => {
-                self.application_events += 1;
-                Step::Reply { node, conn: id, call, message }
+        self.receive_at_client(conn, kind, None, end);
+        let is_open = self.is_open(conn);
+        match kind {
+            PacketKind::Accept if is_opening && is_open => Step::Opened { node, conn: id },
+            PacketKind::Reset | PacketKind::Close if is_opening || end.open && !is_open => {
+                Step::Closed { node, conn: id }
             }
-            (PacketKind::Push, Some(message), _) if end.open => {
-                self.application_events += 1;
-                Step::Push { node, conn: id, message }
-            }
-            _ => {
-                self.receive_at_client(conn, kind, None, None, end);
-                let is_open = self.is_open(conn);
-                match kind {
-                    PacketKind::Accept if is_opening && is_open => Step::Opened { node, conn: id },
-                    PacketKind::Reset | PacketKind::Close if is_opening || end.open && !is_open => {
-                        Step::Closed { node, conn: id }
-                    }
-                    _ => Step::None,
-                }
-            }
+            _ => Step::None,
         }
     }
 

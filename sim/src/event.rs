@@ -55,20 +55,21 @@ pub(crate) struct TimerKey {
     pub(crate) serial: u64,
 }
 
-/// What the kernel asks to be done outside of itself, where the programs are.
-pub(crate) enum Step<M> {
+/// What the kernel asks to be done outside of itself, where the programs are. A message stays in its packet until
+/// then.
+pub(crate) enum Step {
     /// Nothing.
     None,
     /// A service gets a request.
-    Request { node: NodeId, attempt: Option<AttemptId>, from: Origin, message: M },
+    Request { node: NodeId, attempt: Option<AttemptId>, from: Origin, packet: PacketId },
     /// A service learns that a connection is gone.
     Closed { node: NodeId, conn: ConnId },
     /// A service learns that a connection of its own is open.
     Opened { node: NodeId, conn: ConnId },
     /// A service gets the reply to a request of its own.
-    Reply { node: NodeId, conn: ConnId, call: CallId, message: M },
+    Reply { node: NodeId, conn: ConnId, call: CallId, packet: PacketId },
     /// A service gets what it did not ask for on a connection of its own.
-    Push { node: NodeId, conn: ConnId, message: M },
+    Push { node: NodeId, conn: ConnId, packet: PacketId },
     /// A process ends its tasks.
     Stop { node: NodeId },
     /// A strike acts inside a service.

@@ -172,6 +172,7 @@ impl<D: Domain> Core<D> {
     fn record_activity(&mut self, node: NodeId) {
         let now = self.now;
         let state = self.node_mut(node);
+        state.at_ease = state.alive && !state.holds_up(None) && state.stalled.is_empty();
         let activity = state.activity_now();
         let last = state.activity.last().map_or(host::Activity::Running, |(_, activity)| *activity);
         if activity != last {

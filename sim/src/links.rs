@@ -4,13 +4,13 @@
 //! own a little processor time later (1 to 20 us, drawn), in program order for each node. A pause, a
 //! kill or a cut may act between the two: "looked at the clock … stood still … the write left".
 
-use host::{AttemptId, CallId, Digest, Domain, Duration, Fold, NodeId, Operation, Part, Span, span};
+use host::{AttemptId, Digest, Domain, Duration, Fold, NodeId, Part, Span, span};
 
 use crate::connections::Side;
-use crate::core::{About, Core};
+use crate::core::Core;
 use crate::event::{Event, PacketId};
 use crate::outcome::RecordKind;
-use crate::packets::{Header, PacketKind};
+use crate::packets::{Content, Header, PacketKind};
 use crate::stream::{Stream, StreamPurpose};
 use crate::wire::Cut;
 
@@ -47,13 +47,6 @@ pub(crate) struct Sending<M> {
     pub(crate) content: Option<Content<M>>,
 }
 
-/// A message, what it asks for or answers, and the call that it belongs to, if it does.
-pub(crate) struct Content<M> {
-    pub(crate) message: M,
-    pub(crate) operation: Operation,
-    pub(crate) call: Option<CallId>,
-}
-
 impl Links {
     /// Lays links between that many nodes, with these latencies; where none is given, the same for all.
     pub(crate) fn lay(&mut self, nodes: usize, latencies: &[(NodeId, NodeId, Span)], otherwise: Span) {
@@ -79,14 +72,12 @@ impl<D: Domain> Core<D> {
         let is_reply = sending.kind == PacketKind::Reply;
         let part = if is_reply { Some(Part::REQUESTS) } else { self.tasks.current_part() };
         let id = self.prepare(sending, part);
-        let Header { sender, receiver, .. } = *self.packets.header(id);
-        let cpu = {
-            let stream = self.link_stream(sender, receiver);
-            span::uniform(CPU_SHORTEST, CPU_LONGEST, || stream.word())
-        };
+        let Header { sender, pair, .. } = *self.packets.header(id);
+        let stream = self.link_stream(pair);
+        let cpu = span::uniform(CPU_SHORTEST, CPU_LONGEST, || stream.word());
         let now = self.now;
         let busy_until = &mut self.node_mut(sender).busy_until;
-        let at = (*busy_until).max(now) + Duration::from_nanos(cpu);
+        let at = (*busy_until).max(now).plus_nanos(cpu);
         *busy_until = at;
         self.trace_packet(id, RecordKind::Decide);
         self.queue.push(at, Event::Leave(id));
@@ -108,18 +99,17 @@ impl<D: Domain> Core<D> {
             (ends[from as usize].life, ends[from as usize].node, ends[from.other() as usize].node);
         let number = self.links.next_number;
         self.links.next_number += 1;
-        let (message, operation, call) = match content {
-            Some(Content { message, operation, call }) => (Some(message), Some(operation), call),
-            None => (None, None, None),
-        };
+        let id = self.packets.put(content);
+        let message = self.packets.message(id);
         let mut digest = Fold::new(conn as u64);
         digest.word(kind as u64);
         message.digest(&mut digest);
         let digest = digest.value();
         let awaited = message.is_some() && self.node(receiver).is_awaited();
-        let latency = match self.links.pairs[sender.index() * self.nodes.len() + receiver.index()].latency {
+        let pair = sender.index() * self.nodes.len() + receiver.index();
+        let latency = match self.links.pairs[pair].latency {
             Span::Fixed(latency) => latency,
-            span => self.link_stream(sender, receiver).draw(&span),
+            span => self.link_stream(pair).draw(&span),
         };
         let place = None;
         let header = Header {
@@ -128,10 +118,9 @@ impl<D: Domain> Core<D> {
             kind,
             sender,
             receiver,
+            pair,
             life,
             attempt,
-            call,
-            operation,
             part,
             place,
             latency,
@@ -139,7 +128,8 @@ impl<D: Domain> Core<D> {
             digest,
             awaited,
         };
-        self.packets.put(header, message)
+        self.packets.address(id, header);
+        id
     }
 
     /// The run's end waits for this packet, if it goes where that matters; or not, while a cut holds it: it
@@ -159,27 +149,29 @@ impl<D: Domain> Core<D> {
     /// What happened to a packet: at its receiver if it arrived, else at its sender.
     #[inline]
     pub(crate) fn trace_packet(&mut self, id: PacketId, kind: RecordKind) {
-        let Header { sender, receiver, attempt, number, digest, .. } = *self.packets.header(id);
-        let (node, peer) = if kind == RecordKind::Arrive { (receiver, sender) } else { (sender, receiver) };
-        let about = About { peer: Some(peer), message: Some(number), attempt, fault: None };
         if self.records.is_some() {
-            return self.record_packet(id, node, kind, digest, about);
+            return self.record_packet(id, kind);
         }
+        let header = self.packets.header(id);
+        let (node, digest, about) = header.told(kind);
         self.fold(node, kind, digest, &about);
     }
 
     #[cold]
-    fn record_packet(&mut self, id: PacketId, node: NodeId, kind: RecordKind, digest: u64, about: About) {
+    #[inline(never)]
+    fn record_packet(&mut self, id: PacketId, kind: RecordKind) {
+        let (node, digest, about) = self.packets.header(id).told(kind);
         let bare = || self.packets.header(id).kind.name().to_owned();
         let text = self.packets.message(id).map_or_else(bare, D::describe_message);
         self.trace(node, kind, digest, about, || text);
     }
 
-    fn link_stream(&mut self, from: NodeId, to: NodeId) -> &mut Stream {
-        let place = from.index() * self.nodes.len() + to.index();
-        let stream = &mut self.links.pairs[place].stream;
+    #[inline]
+    fn link_stream(&mut self, pair: usize) -> &mut Stream {
+        let stream = &mut self.links.pairs[pair].stream;
         stream.get_or_insert_with(|| {
-            let [one, other] = [from, to].map(|node| self.nodes[node.index()].spec.entity);
+            let [from, to] = [pair / self.nodes.len(), pair % self.nodes.len()];
+            let [one, other] = [from, to].map(|node| self.nodes[node].spec.entity);
             Stream::new(self.seed, StreamPurpose::Link, one, other)
         })
     }

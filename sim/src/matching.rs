@@ -57,7 +57,7 @@ impl<D: Domain> Core<D> {
         let (client, server) = self.route(packet.conn, Side::Client);
         let is = |target: &Target, node| target.node(cast) == Some(node);
         packet.kind == kind
-            && packet.operation == Some(matches.operation)
+            && self.packets.content(id).is_some_and(|content| content.operation == matches.operation)
             && matches.clients.iter().any(|target| is(target, client))
             && matches.server.as_ref().is_none_or(|target| is(target, server))
     }

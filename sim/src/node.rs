@@ -80,6 +80,8 @@ pub(crate) struct Node<R> {
     /// Counts the lives of its process: effects of an earlier life are ignored.
     pub(crate) life: u32,
     pub(crate) alive: bool,
+    /// It lives and runs, and no part of it hangs: what every step asks first. Its machine has power and is awake then.
+    pub(crate) at_ease: bool,
     /// How many strikes in force keep its process from living.
     pub(crate) down: u32,
     /// Counts how often its machine has lost power.
@@ -135,6 +137,7 @@ impl<R> Node<R> {
             role,
             life: 0,
             alive: true,
+            at_ease: true,
             down: 0,
             outages: 0,
             unpowered: 0,

@@ -7,7 +7,9 @@
 use host::{AttemptId, CallId, Duration, NodeId, Operation, Part};
 
 use crate::connections::Side;
+use crate::core::About;
 use crate::event::PacketId;
+use crate::outcome::RecordKind;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PacketKind {
@@ -47,12 +49,11 @@ pub(crate) struct Header {
     pub(crate) kind: PacketKind,
     pub(crate) sender: NodeId,
     pub(crate) receiver: NodeId,
+    /// The direction between the two, among all links.
+    pub(crate) pair: usize,
     /// The life of the sending process: what a dead one decided does not leave.
     pub(crate) life: u32,
     pub(crate) attempt: Option<AttemptId>,
-    /// The call that it belongs to.
-    pub(crate) call: Option<CallId>,
-    pub(crate) operation: Option<Operation>,
     /// The part of the sending process that decided it: it leaves when that part runs.
     pub(crate) part: Option<Part>,
     /// The how-manieth packet it is on its direction of its connection, once it is on the wire.
@@ -64,9 +65,44 @@ pub(crate) struct Header {
     pub(crate) awaited: bool,
 }
 
+impl Header {
+    /// What the trace says of a packet to which this happened: where, the digest, and the rest.
+    #[inline]
+    pub(crate) fn told(&self, kind: RecordKind) -> (NodeId, u64, About) {
+        let Self { sender, receiver, attempt, number, digest, .. } = *self;
+        let (node, peer) = if kind == RecordKind::Arrive { (receiver, sender) } else { (sender, receiver) };
+        (node, digest, About { peer: Some(peer), message: Some(number), attempt, fault: None })
+    }
+
+    /// That of a slot before it has been used.
+    const BLANK: Self = Self {
+        conn: 0,
+        from: Side::Client,
+        kind: PacketKind::Connect,
+        sender: NodeId::new(0),
+        receiver: NodeId::new(0),
+        pair: 0,
+        life: 0,
+        attempt: None,
+        part: None,
+        place: None,
+        latency: Duration::ZERO,
+        number: 0,
+        digest: 0,
+        awaited: false,
+    };
+}
+
+/// A message, what it asks for or answers, and the call that it belongs to, if it does.
+pub(crate) struct Content<M> {
+    pub(crate) message: M,
+    pub(crate) operation: Operation,
+    pub(crate) call: Option<CallId>,
+}
+
 struct Packet<M> {
     header: Header,
-    message: Option<M>,
+    content: Option<Content<M>>,
     on_its_way: bool,
 }
 
@@ -93,29 +129,42 @@ impl<M> Packets<M> {
         *awaited = 0;
     }
 
-    pub(crate) fn put(&mut self, header: Header, message: Option<M>) -> PacketId {
-        self.awaited += u32::from(header.awaited);
-        let packet = Packet { header, message, on_its_way: true };
-        match self.free.pop() {
-            Some(id) => {
-                self.slots[id.0] = packet;
-                id
-            }
-            None => {
-                self.slots.push(packet);
-                PacketId(self.slots.len() - 1)
-            }
+    /// Puts what a packet carries into a slot. Its header is to be written there.
+    // Else a message is moved once more.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, content: Option<Content<M>>) -> PacketId {
+        let id = self.free.pop().unwrap_or_else(|| self.add_slot());
+        let slot = &mut self.slots[id.0];
+        slot.on_its_way = true;
+        if let Some(content) = content {
+            // The slot is empty: moved straight into it, since nothing is to be dropped.
+            slot.content.get_or_insert(content);
         }
+        id
     }
 
-    /// Takes a packet out of its slot: it is on its way no more.
+    #[cold]
+    fn add_slot(&mut self) -> PacketId {
+        self.slots.push(Packet { header: Header::BLANK, content: None, on_its_way: true });
+        PacketId(self.slots.len() - 1)
+    }
+
+    /// Writes the header of a packet.
     #[inline]
-    pub(crate) fn take(&mut self, id: PacketId) -> (&Header, Option<M>) {
-        let Packet { header, message, on_its_way } = &mut self.slots[id.0];
+    pub(crate) fn address(&mut self, id: PacketId, header: Header) {
+        self.awaited += u32::from(header.awaited);
+        self.slots[id.0].header = header;
+    }
+
+    /// Takes a packet out of its slot: it is on its way no more. Gives back its message.
+    // Else the message is moved once more.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, id: PacketId) -> Option<M> {
+        let Packet { header, content, on_its_way } = &mut self.slots[id.0];
         assert!(std::mem::take(on_its_way), "a packet on its way is there");
         self.free.push(id);
         self.awaited -= u32::from(header.awaited);
-        (header, message.take())
+        content.take().map(|content| content.message)
     }
 
     pub(crate) fn header(&self, id: PacketId) -> &Header {
@@ -126,8 +175,12 @@ impl<M> Packets<M> {
         &mut self.slots[id.0].header
     }
 
+    pub(crate) fn content(&self, id: PacketId) -> Option<&Content<M>> {
+        self.slots[id.0].content.as_ref()
+    }
+
     pub(crate) fn message(&self, id: PacketId) -> Option<&M> {
-        self.slots[id.0].message.as_ref()
+        self.content(id).map(|content| &content.message)
     }
 
     /// Whether the run's end waits for the packet, from now on.

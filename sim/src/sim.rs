@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Waker};
 
-use host::{AttemptId, Context, Domain, Duration, Effect, Ending, NodeId, Part, Service, Span, Words};
+use host::{AttemptId, Context, Domain, Duration, Ending, MonoTime, NodeId, Part, Service, Span, WallTime, Words};
 
 use crate::core::{Core, CueState};
-use crate::event::{Event, Step};
+use crate::event::{Event, PacketId, Step};
 use crate::faults::FaultState;
 use crate::node::{Node, NodeSpec, Role};
 use crate::outcome::Outcome;
@@ -41,8 +41,8 @@ pub struct Sim<D: Domain> {
     programs: Vec<Program<D>>,
     services: Vec<Option<Box<dyn Service<D>>>>,
     latencies: Vec<(NodeId, NodeId, Span)>,
-    spare_effects: Vec<Effect<D::Message, D::Note>>,
-    words: Rc<dyn Words>,
+    /// What a service sees and wants done, one step after another.
+    cx: Context<D>,
 }
 
 /// What services draw, each from a stream of its own.
@@ -64,14 +64,10 @@ impl<D: Domain> Sim<D> {
     #[must_use]
     pub fn new(seed: u64, recording: bool) -> Self {
         let core = Rc::new(RefCell::new(Core::new(seed, recording)));
-        Self {
-            words: Rc::new(ServiceWords(Rc::clone(&core))),
-            core,
-            programs: Vec::with_capacity(8),
-            services: Vec::with_capacity(8),
-            latencies: Vec::new(),
-            spare_effects: Vec::new(),
-        }
+        let words = Rc::new(ServiceWords(Rc::clone(&core)));
+        let cx = Context { words, ..Context::at(NodeId::default(), MonoTime::default(), WallTime::default()) };
+        let (programs, services) = (Vec::with_capacity(8), Vec::with_capacity(8));
+        Self { core, programs, services, latencies: Vec::new(), cx }
     }
 
     /// Adds a client: a program that ends. The run's end waits for it.
@@ -155,26 +151,26 @@ impl<D: Domain> Sim<D> {
         }
     }
 
-    fn take_step(&mut self, step: Step<D::Message>) {
+    fn take_step(&mut self, step: Step) {
         match step {
             Step::None => {}
-            Step::Request { node, attempt, from, message } => {
-                self.step_service(node, attempt, |service, cx| service.on_message(cx, from, message));
+            Step::Request { node, attempt, from, packet } => {
+                self.step_service(node, attempt, |service, cx, core| service.on_message(cx, from, open(core, packet)));
             }
-            Step::Closed { node, conn } => self.step_service(node, None, |service, cx| service.on_close(cx, conn)),
-            Step::Opened { node, conn } => self.step_service(node, None, |service, cx| service.on_open(cx, conn)),
-            Step::Reply { node, conn, call, message } => {
-                self.step_service(node, None, |service, cx| service.on_reply(cx, conn, call, message));
+            Step::Closed { node, conn } => self.step_service(node, None, |service, cx, _| service.on_close(cx, conn)),
+            Step::Opened { node, conn } => self.step_service(node, None, |service, cx, _| service.on_open(cx, conn)),
+            Step::Reply { node, conn, call, packet } => {
+                self.step_service(node, None, |service, cx, core| service.on_reply(cx, conn, call, open(core, packet)));
             }
-            Step::Push { node, conn, message } => {
-                self.step_service(node, None, |service, cx| service.on_push(cx, conn, message));
+            Step::Push { node, conn, packet } => {
+                self.step_service(node, None, |service, cx, core| service.on_push(cx, conn, open(core, packet)));
             }
             Step::Stop { node } => self.stop(node),
             Step::Nudge { node, strike } => {
                 let nudge = self.core.borrow().nudge(strike);
-                self.step_service(node, None, |service, cx| service.on_nudge(cx, nudge));
+                self.step_service(node, None, |service, cx, _| service.on_nudge(cx, nudge));
             }
-            Step::Timer { node, timer } => self.step_service(node, None, |service, cx| service.on_timer(cx, timer)),
+            Step::Timer { node, timer } => self.step_service(node, None, |service, cx, _| service.on_timer(cx, timer)),
         }
     }
 
@@ -188,7 +184,7 @@ impl<D: Domain> Sim<D> {
             }
             Program::Service(factory) => {
                 self.services[node.index()] = Some(factory());
-                self.step_service(node, None, |service, cx| service.on_start(cx));
+                self.step_service(node, None, |service, cx, _| service.on_start(cx));
             }
         }
     }
@@ -198,7 +194,7 @@ impl<D: Domain> Sim<D> {
     fn stop(&mut self, node: NodeId) {
         match &self.programs[node.index()] {
             Program::Client(_) => self.drop_tasks(node),
-            Program::Service(_) => self.step_service(node, None, |service, cx| service.on_stop(cx)),
+            Program::Service(_) => self.step_service(node, None, |service, cx, _| service.on_stop(cx)),
         }
         let mut core = self.core.borrow_mut();
         let state = core.node(node);
@@ -211,28 +207,19 @@ impl<D: Domain> Sim<D> {
         &mut self,
         node: NodeId,
         attempt: Option<AttemptId>,
-        react: impl FnOnce(&mut dyn Service<D>, &mut Context<D>),
+        react: impl FnOnce(&mut dyn Service<D>, &mut Context<D>, &RefCell<Core<D>>),
     ) {
-        let Some(service) = self.services[node.index()].as_mut() else { return };
-        let (mut cx, life) = {
-            let mut core = self.core.borrow_mut();
-            let (now, next_conn) = (core.now, core.connections.next_number());
-            let state = core.node_mut(node);
-            let (clock, mut disk, shortages) = (*state.clock(), std::mem::take(&mut state.disk), state.shortages);
-            disk.set_syncing(now < state.syncing_until);
-            let effects = std::mem::take(&mut self.spare_effects);
-            let (mono, boot, wall) = (clock.mono_at(now), clock.boot_at(now), clock.wall_at(now));
-            let words = Rc::clone(&self.words);
-            (Context { node, mono, boot, wall, attempt, disk, shortages, effects, next_conn, words }, state.life)
-        };
+        let Self { core, services, cx, .. } = self;
+        let service = services[node.index()].as_mut().expect("a service that lives has been started");
+        let life = core.borrow_mut().lend(node, attempt, cx);
         let (synced, was_aside) = (cx.disk.syncs(), cx.disk.is_syncing_aside());
-        react(service.as_mut(), &mut cx);
-        let mut core = self.core.borrow_mut();
-        if cx.disk.syncs() > synced {
+        react(service.as_mut(), cx, core);
+        let mut core = core.borrow_mut();
+        let (waits, begins_aside) = (cx.disk.syncs() > synced, cx.disk.is_syncing_aside() && !was_aside);
+        std::mem::swap(&mut core.node_mut(node).disk, &mut cx.disk);
+        if waits {
             core.wait_for_disk(node);
         }
-        let begins_aside = cx.disk.is_syncing_aside() && !was_aside;
-        core.node_mut(node).disk = cx.disk;
         if begins_aside {
             core.sync_aside(node);
         }
@@ -242,7 +229,6 @@ impl<D: Domain> Sim<D> {
                 core.effect(node, attempt, effect);
             }
         }
-        self.spare_effects = cx.effects;
     }
 
     /// Polls tasks, buries the dead and starts the restarted until nothing is left to do now. Programs that
@@ -299,6 +285,26 @@ impl<D: Domain> Sim<D> {
         self.core.borrow_mut().over = true;
         let futures = self.core.borrow_mut().tasks.take_futures();
         drop(futures);
+    }
+}
+
+/// Takes out the message of a packet that has come to a service.
+#[inline(always)]
+fn open<D: Domain>(core: &RefCell<Core<D>>, packet: PacketId) -> D::Message {
+    core.borrow_mut().packets.take(packet).expect("a packet with a message")
+}
+
+impl<D: Domain> Core<D> {
+    /// A service takes a step: it sees its machine, and is handed the disk. Which of its lives it is.
+    fn lend(&mut self, node: NodeId, attempt: Option<AttemptId>, cx: &mut Context<D>) -> u32 {
+        let (now, next_conn) = (self.now, self.connections.next_number());
+        let state = self.node_mut(node);
+        let (mono, boot, wall) = state.clock().all_at(now);
+        (cx.node, cx.mono, cx.boot, cx.wall) = (node, mono, boot, wall);
+        (cx.attempt, cx.shortages, cx.next_conn) = (attempt, state.shortages, next_conn);
+        std::mem::swap(&mut state.disk, &mut cx.disk);
+        cx.disk.set_syncing(now < state.syncing_until);
+        state.life
     }
 }
 

@@ -189,7 +189,7 @@ impl<D: Domain> Core<D> {
                 continue;
             }
             let node = self.node_mut(node);
-            if node.holds_up(Some(part)) {
+            if !node.at_ease && node.holds_up(Some(part)) {
                 node.parked.push(id);
             } else {
                 return Some(id);

@@ -93,12 +93,17 @@ impl Timers {
 
 impl<D: Domain> Core<D> {
     /// Sets a timer; never before now.
-    #[inline]
     pub(crate) fn arm(&mut self, node: NodeId, purpose: TimerPurpose, deadline: Deadline) -> usize {
+        let due = self.due(node, deadline);
+        self.arm_at(node, purpose, deadline, due)
+    }
+
+    /// Sets a timer that is due then, as its clock runs now.
+    fn arm_at(&mut self, node: NodeId, purpose: TimerPurpose, deadline: Deadline, due: Option<SimTime>) -> usize {
         let serial = self.timers.next_serial;
         self.timers.next_serial += 1;
         let slot = self.timers.free.pop().unwrap_or(self.timers.slots.len());
-        let state = self.enqueue(TimerKey { slot, serial }, node, deadline);
+        let state = self.enqueue(TimerKey { slot, serial }, due);
         let timer = Timer { node, serial, deadline, purpose, state };
         match self.timers.slots.get_mut(slot) {
             Some(free) => *free = timer,
@@ -108,9 +113,12 @@ impl<D: Domain> Core<D> {
     }
 
     /// Sets a timer on the monotonic clock.
+    #[inline]
     pub(crate) fn arm_after(&mut self, node: NodeId, purpose: TimerPurpose, duration: Duration) -> usize {
-        let now = self.node(node).clock().mono_at(self.now);
-        self.arm(node, purpose, Deadline::Mono(now + duration))
+        let clock = self.node(node).clock();
+        let end = clock.mono_at(self.now) + duration;
+        let due = clock.when_mono(end).map(|at| at.max(self.now));
+        self.arm_at(node, purpose, Deadline::Mono(end), due)
     }
 
     /// Gives a timer up; a slot is given up once.
@@ -153,21 +161,20 @@ impl<D: Domain> Core<D> {
             if let Some(key) = queued {
                 self.queue.remove(key);
             }
-            let deadline = self.timers.slots[slot].deadline;
-            self.timers.slots[slot].state = self.enqueue(TimerKey { slot, serial }, node, deadline);
+            let due = self.due(node, self.timers.slots[slot].deadline);
+            self.timers.slots[slot].state = self.enqueue(TimerKey { slot, serial }, due);
         }
     }
 
     #[inline]
-    fn enqueue(&mut self, key: TimerKey, node: NodeId, deadline: Deadline) -> TimerState {
-        match self.due(node, deadline) {
+    fn enqueue(&mut self, key: TimerKey, due: Option<SimTime>) -> TimerState {
+        match due {
             Some(at) => TimerState::Queued(self.queue.push(at, Event::Timer(key))),
             None => TimerState::Dormant,
         }
     }
 
     /// When a timer is due as its clock runs now; never before now.
-    #[inline]
     fn due(&self, node: NodeId, deadline: Deadline) -> Option<SimTime> {
         self.node(node).clock().when(deadline).map(|at| at.max(self.now))
     }

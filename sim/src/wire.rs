@@ -3,7 +3,7 @@
 //! Each direction of a connection is a stream of bytes, as TCP makes it: what was sent first arrives first,
 //! and behind a packet that was lost nothing arrives, be it on the wire already when that happened.
 
-use host::{Domain, Duration, NodeId};
+use host::{Domain, NodeId};
 
 use crate::connections::Side;
 use crate::core::Core;
@@ -41,6 +41,15 @@ impl Way {
         self.lost_from.is_some_and(|from| from <= place)
     }
 
+    /// Whether that packet is the next to arrive, nothing was ever lost, and nothing waits behind it. It is on its way no
+    /// more then.
+    #[inline]
+    pub(crate) fn pass_next(&mut self, place: Option<u32>) -> bool {
+        let is_next = place == Some(self.gone) && self.lost_from.is_none() && self.early.is_empty();
+        self.gone += u32::from(is_next);
+        is_next
+    }
+
     /// That packet is on its way no more. The next one may have come already: it need not wait any longer.
     fn pass(&mut self, place: u32) -> Option<PacketId> {
         self.gone = self.gone.max(place + 1);
@@ -54,19 +63,24 @@ impl<D: Domain> Core<D> {
     pub(crate) fn transmit(&mut self, id: PacketId) {
         let Header { sender: from, receiver: to, latency, .. } = *self.packets.header(id);
         let state = self.node(from);
-        if !state.is_powered() {
-            return self.lose(id);
-        }
-        if state.standing.machine() > 0 {
-            return self.hold(from, None, Waiting::OwnWork, Event::Send(id));
+        if !state.at_ease {
+            if !state.is_powered() {
+                return self.lose(id);
+            }
+            if state.standing.machine() > 0 {
+                return self.hold(from, None, Waiting::OwnWork, Event::Send(id));
+            }
         }
         if self.is_lost(id) {
             self.lose(id);
         } else if let Some(cut) = self.cut_between(from, to) {
             self.meet_cut(id, cut);
         } else {
-            let slowness = if self.links.slows.is_empty() { Duration::ZERO } else { self.slowness(from, to) };
-            self.queue.push(self.now + latency + slowness, Event::Arrive(id));
+            let mut at = self.now + latency;
+            if !self.links.slows.is_empty() {
+                at = at + self.slowness(from, to);
+            }
+            self.queue.push(at, Event::Arrive(id));
         }
     }
 
@@ -157,7 +171,8 @@ impl<D: Domain> Core<D> {
     #[cold]
     pub(crate) fn lose(&mut self, id: PacketId) {
         self.trace_packet(id, RecordKind::Lost);
-        let Header { conn, from: side, place, .. } = *self.packets.take(id).0;
+        let Header { conn, from: side, place, .. } = *self.packets.header(id);
+        self.packets.take(id);
         // What comes behind a lost packet waits for nothing any more.
         if let Some(place) = place {
             let way = self.way_mut(conn, side);
