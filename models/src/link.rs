@@ -44,13 +44,22 @@ impl<H: Calls<R>, R: Request> Link<H, R> {
         self.connection.borrow().as_ref().is_some_and(|connection| !connection.is_open())
     }
 
+    /// Whether it is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.connection.borrow().as_ref().is_some_and(|connection| connection.is_open())
+    }
+
     /// Opens it, if it is not open: also if the other end has closed it since it was last used.
     ///
     /// # Errors
     /// [`ConnectError`], as the host found it. The next call tries again.
     pub async fn open(&self, host: &H) -> Result<(), ConnectError> {
-        self.connection.borrow_mut().take_if(|connection| !connection.is_open());
-        self.connection(host).await.map(drop)
+        if self.is_open() {
+            return Ok(());
+        }
+        self.connection.take();
+        self.dial(host).await.map(drop)
     }
 
     /// Sends a request and waits for its reply.
@@ -58,7 +67,11 @@ impl<H: Calls<R>, R: Request> Link<H, R> {
     /// # Errors
     /// [`LinkError`], which tells whether the request was sent.
     pub async fn call(&self, host: &H, request: R) -> Result<R::Reply, LinkError> {
-        let connection = self.connection(host).await.map_err(LinkError::NotSent)?;
+        let open = self.connection.borrow().clone();
+        let connection = match open {
+            Some(connection) => connection,
+            None => self.dial(host).await.map_err(LinkError::NotSent)?,
+        };
         let outcome = connection.call(request, self.timeout).await;
         if outcome.is_err() {
             self.forget(&connection);
@@ -66,11 +79,7 @@ impl<H: Calls<R>, R: Request> Link<H, R> {
         outcome.map_err(LinkError::NoReply)
     }
 
-    async fn connection(&self, host: &H) -> Result<Rc<H::Connection>, ConnectError> {
-        let open = self.connection.borrow().clone();
-        if let Some(connection) = open {
-            return Ok(connection);
-        }
+    async fn dial(&self, host: &H) -> Result<Rc<H::Connection>, ConnectError> {
         let connection = Rc::new(host.connect(self.server, self.timeout).await?);
         self.connection.replace(Some(Rc::clone(&connection)));
         Ok(connection)
@@ -147,7 +156,7 @@ mod tests {
     #[test]
     fn a_late_failure_does_not_cost_the_next_connection() {
         let (bench, link) = (Bench::new(Guard::Open), link());
-        let connect = || bench.run(link.connection(&bench)).expect("it ends").expect("a connection");
+        let connect = || bench.run(link.dial(&bench)).expect("it ends").expect("a connection");
         let first = connect();
         link.forget(&first);
         connect();

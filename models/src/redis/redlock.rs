@@ -165,10 +165,11 @@ impl<H: RedisHost> Redlock<H> {
 
     /// How a server is asked for the key.
     fn taking(&self, key: Key, value: &Value) -> Command {
-        let all_may_take = u32::try_from(self.0.nodes.len()).map_or(self.0.ttl, |n| self.0.switches.node_timeout * n);
+        let all_may_take =
+            || u32::try_from(self.0.nodes.len()).map_or(self.0.ttl, |n| self.0.switches.node_timeout * n);
         let first = match self.0.switches.lease {
             WhenTold::Asking => self.0.ttl,
-            WhenTold::Granted => all_may_take * 2,
+            WhenTold::Granted => all_may_take() * 2,
         };
         let (value, px) = (value.clone(), Some(px(first)));
         match self.0.switches.token {

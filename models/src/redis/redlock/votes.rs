@@ -85,10 +85,10 @@ impl<H: RedisHost> Redlock<H> {
         let ask = async |place: usize| {
             let (Some(command), node) = (request(place), &nodes[place]) else { return Vote::NotSent };
             // A connection that the other end has closed is opened anew first, as libraries do.
-            match node.open(host).await {
-                Ok(()) => Vote::of(node.call(host, command).await),
-                Err(_) => Vote::NotSent,
+            if !node.is_open() && node.open(host).await.is_err() {
+                return Vote::NotSent;
             }
+            Vote::of(node.call(host, command).await)
         };
         match self.0.switches.ask {
             Ask::Sequential => {
