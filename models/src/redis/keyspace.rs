@@ -27,9 +27,11 @@ pub(super) struct Entry {
 }
 
 /// All keys. Expired ones stay until they are [taken away](Self::take_expired).
+///
+/// In the order of their names. There are a few, and one of them is mostly asked for by the very name that it has.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Keyspace {
-    entries: BTreeMap<Key, Entry>,
+    entries: Vec<(Key, Entry)>,
 }
 
 impl Keyspace {
@@ -37,14 +39,14 @@ impl Keyspace {
     ///
     /// Redis keeps a key through the whole millisecond of its deadline: it is gone once the clock reads
     /// more.
-    pub(super) fn take_expired(&mut self, key: &str, now: i64) -> Option<Entry> {
-        let when = self.entries.get(key)?.when?;
-        if now > when { self.entries.remove(key) } else { None }
+    pub(super) fn take_expired(&mut self, key: &Key, now: i64) -> Option<Entry> {
+        let place = self.place_of(key).ok()?;
+        if now > self.entries[place].1.when? { Some(self.entries.remove(place).1) } else { None }
     }
 
     /// The deadline of the owned key that expires next.
     pub(super) fn next_expiry(&self) -> Option<i64> {
-        self.entries.values().filter(|entry| entry.owner.is_some()).filter_map(|entry| entry.when).min()
+        self.entries.iter().filter(|(_, entry)| entry.owner.is_some()).filter_map(|(_, entry)| entry.when).min()
     }
 
     /// Some owned key that has expired.
@@ -54,28 +56,32 @@ impl Keyspace {
     }
 
     /// Whether the key is in the memory, and has expired.
-    pub(super) fn is_stale(&self, key: &str, now: i64) -> bool {
-        self.entries.get(key).and_then(|entry| entry.when).is_some_and(|when| now > when)
+    pub(super) fn is_stale(&self, key: &Key, now: i64) -> bool {
+        self.get(key).and_then(|entry| entry.when).is_some_and(|when| now > when)
     }
 
     /// The key as it is in the memory, over or not.
-    pub(super) fn get(&self, key: &str) -> Option<&Entry> {
-        self.entries.get(key)
+    pub(super) fn get(&self, key: &Key) -> Option<&Entry> {
+        self.place_of(key).ok().map(|place| &self.entries[place].1)
     }
 
     /// All keys as they are in the memory.
     pub(super) fn all(&self) -> Vec<(Key, Entry)> {
-        self.entries.iter().map(|(key, entry)| (*key, entry.clone())).collect()
+        self.entries.clone()
     }
 
     /// Puts other keys in the place of all. Gives back those that were there.
     pub(super) fn replace_all(&mut self, all: Vec<(Key, Entry)>) -> Vec<Key> {
-        std::mem::replace(&mut self.entries, all.into_iter().collect()).into_keys().collect()
+        let before = std::mem::take(&mut self.entries);
+        for (key, entry) in all {
+            self.insert(key, entry);
+        }
+        before.into_iter().map(|(key, _)| key).collect()
     }
 
     /// All keys that have expired.
     pub(super) fn all_expired(&self, now: i64) -> Vec<Key> {
-        self.entries.keys().filter(|key| self.is_stale(key, now)).copied().collect()
+        self.entries.iter().map(|(key, _)| *key).filter(|key| self.is_stale(key, now)).collect()
     }
 
     /// The keys that have owners.
@@ -83,16 +89,27 @@ impl Keyspace {
         self.entries.iter().filter_map(|(key, entry)| Some((*key, entry.owner?))).collect()
     }
 
-    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
-        self.entries.get_mut(key)
+    pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
+        self.place_of(key).ok().map(|place| &mut self.entries[place].1)
     }
 
     /// Gives back what was there.
     pub(super) fn insert(&mut self, key: Key, entry: Entry) -> Option<Entry> {
-        self.entries.insert(key, entry)
+        match self.place_of(&key) {
+            Ok(place) => Some(std::mem::replace(&mut self.entries[place].1, entry)),
+            Err(place) => {
+                self.entries.insert(place, (key, entry));
+                None
+            }
+        }
     }
 
-    pub(super) fn remove(&mut self, key: &str) -> Option<Entry> {
-        self.entries.remove(key)
+    pub(super) fn remove(&mut self, key: &Key) -> Option<Entry> {
+        self.place_of(key).ok().map(|place| self.entries.remove(place).1)
+    }
+
+    /// Where the key is, or would be.
+    fn place_of(&self, key: &Key) -> Result<usize, usize> {
+        self.entries.binary_search_by(|(other, _)| other.cmp(key))
     }
 }
