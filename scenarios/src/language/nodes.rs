@@ -254,7 +254,10 @@ impl Names {
             PRIMARY if self.has(ServerKind::Primary) || !self.servers_known => return Some(vec![NodeRef::Primary]),
             LEADER if self.has(ServerKind::Etcd) || !self.servers_known => return Some(vec![NodeRef::Leader]),
             PRIMARY | LEADER => {
-                sink.error(node.site, format!("this lock's servers have no {name}"));
+                let other = [(ServerKind::Primary, PRIMARY), (ServerKind::Etcd, LEADER)];
+                let there = other.into_iter().find(|(kind, _)| self.has(*kind));
+                let meant = there.map(|(_, role)| format!("they have a `{role}`"));
+                sink.error_with(node.site, format!("this lock's servers have no {name}"), meant);
                 return None;
             }
             // An empty group has its mistake elsewhere: no client, or a lock that could not be read.

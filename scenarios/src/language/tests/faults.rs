@@ -419,3 +419,14 @@ fn a_backup_is_made_before_it_is_put_back_and_of_all_members_of_a_cluster() {
         "restore = { as-of = \"1s\" }\nat = \"9s\"",
     ));
 }
+
+#[test]
+fn who_looks_for_the_wrong_role_is_told_the_right_one() {
+    let text = |lock: &str, role: &str| {
+        format!("{HEAD}lock = \"{lock}\"\n[client.A]\ndo = [\"acquire\"]\n[fault.f]\nkill = «\"{role}\"»\n")
+    };
+    for (lock, wrong, right) in [("etcd", "primary", "leader"), ("redis-sentinel", "leader", "primary")] {
+        let error = refuse(&text(lock, wrong), &format!("this lock's servers have no {wrong}"));
+        assert_eq!(error.help, Some(format!("they have a `{right}`")));
+    }
+}
