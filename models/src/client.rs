@@ -241,8 +241,9 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     async fn look(&self, look: Look) -> Result<(), Over> {
         let margin = match (self.client.script.policy, look) {
             (Policy::Naive, _) | (Policy::AtChecks, Look::BeforeOperation) => return Ok(()),
-            (Policy::Checked | Policy::AtChecks, _) => Duration::ZERO,
-            (Policy::Margin(margin), _) => margin,
+            (Policy::WhenTold, _) => None,
+            (Policy::Checked | Policy::AtChecks, _) => Some(Duration::ZERO),
+            (Policy::Margin(margin), _) => Some(margin),
         };
         let Client { host, recipe, .. } = self.client;
         for section in self.claims.held() {
@@ -250,7 +251,7 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
                 section.learn_of_loss(host).await;
                 return Err(Over);
             }
-            if !section.has_left(host, margin) {
+            if margin.is_some_and(|margin| !section.has_left(host, margin)) {
                 return Err(Over);
             }
         }

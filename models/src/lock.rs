@@ -76,6 +76,8 @@ pub struct LockFacts {
     pub pushes: &'static [Operation],
     /// Whether it can give a fencing token.
     pub has_token: bool,
+    /// Whether it is an election, and its holders are called leaders.
+    pub elects: bool,
     /// What can be set about it, in the order of `show lock`.
     pub switches: &'static [Switch],
     /// The name of its servers' settings, below `service`.

@@ -18,6 +18,7 @@ pub(crate) const FACTS: LockFacts = LockFacts {
     operations: &[],
     pushes: &[],
     has_token: false,
+    elects: false,
     switches: &[],
     service_name: "none",
     service: &[],

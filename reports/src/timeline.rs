@@ -133,7 +133,7 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
         Note::Attempting { attempt, lock, .. } => format!("asks for `{lock}` (attempt {})", attempt.ordinal()),
         Note::Granted { token, until, counted, .. } => {
             let token = token.map_or_else(String::new, |token| format!(", token {}", token.0));
-            let until = until.map_or_else(|| "no lease".to_owned(), |until| promised_end(history, node, until));
+            let until = until.map_or_else(|| "without an end".to_owned(), |until| promised_end(history, node, until));
             let counted = if counted.len() > 1 { format!(", by {} servers", counted.len()) } else { String::new() };
             format!("granted{token}, {until}{counted}")
         }

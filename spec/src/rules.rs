@@ -18,6 +18,9 @@ pub enum Policy {
     /// It reads its clock where its program says, and not before its operations: in between it goes on as if
     /// it never looked.
     AtChecks,
+    /// It never reads a clock, and stops when it looks and its lock's library has told it of the loss: as a program does
+    /// that is cancelled.
+    WhenTold,
     /// As `Checked`, but wants that much of the lease left.
     Margin(Duration),
 }

@@ -10,19 +10,19 @@
 //! | `tryAcquireOrRenew` 1: reads the record, or creates it | `acquire_or_renew` |
 //! | 2: whether it has changed; whether its time is over, by when it was last seen to change | `look`, `is_over` |
 //! | 3: writes it, if it is still as it was read | `write` |
-//! | `renew`: the same after every `RetryPeriod`, for `RenewDeadline` if it fails, whatever the reason | `renewing`, `renew` |
+//! | `renew`: the same after every `RetryPeriod`, in a round of up to `RenewDeadline` if it fails, whatever the reason | `renewing`, `renew` |
 //! | `release`: writes that it is nobody's, for 1 s | `release` |
 //!
 //! Departures: the record is in etcd itself, without an API server before it; the key's revision is its `resourceVersion`.
 //! Of its times only `renewTime` is written. The first renewal comes after `RetryPeriod`, and there at once. client-go has no
 //! token; here it is the revision of the write by which the record was taken.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use host::{Duration, MonoTime, Purpose, WallTime};
+use host::{Duration, Either, MonoTime, Purpose, WallTime, first};
 use spec::{Authorities, LockName};
 
 use super::client::{Client, Failure, Way};
@@ -42,6 +42,8 @@ struct Inner<H: EtcdHost> {
     switches: RecordLock,
     identity: OnceCell<String>,
     observed: RefCell<BTreeMap<LockName, Observed>>,
+    /// When its last renewal that was answered began.
+    renewed: Cell<MonoTime>,
 }
 
 /// A record, as it was last seen or written.
@@ -61,7 +63,8 @@ impl<H: EtcdHost> KubernetesLease<H> {
     pub fn new(way: Way, switches: &RecordLock) -> Self {
         let client = Client::new(&way.members, way.timeout);
         let (identity, observed) = (OnceCell::new(), RefCell::default());
-        Self(Rc::new(Inner { client, way, switches: *switches, identity, observed }))
+        let renewed = Cell::new(MonoTime::from_nanos(0));
+        Self(Rc::new(Inner { client, way, switches: *switches, identity, observed, renewed }))
     }
 
     fn identity(&self, host: &H) -> &str {
@@ -148,8 +151,30 @@ impl<H: EtcdHost> KubernetesLease<H> {
         Ok(is_done(&response).then_some(response.header.revision))
     }
 
+    /// Tries until it is done, however often. Gives back the new deadline.
+    async fn try_to_renew(&self, host: &H, lock: LockName) -> MonoTime {
+        loop {
+            let asked = host.monotonic();
+            if let Ok(Some(_)) = self.acquire_or_renew(host, lock).await {
+                return self.deadline(host, asked);
+            }
+            host.sleep(self.0.switches.retry_period).await;
+        }
+    }
+
+    /// For how long a round that begins now may last: client-go has no deadline but that of the round, so that one who was
+    /// paused between two rounds has all of it when it wakes.
+    fn patience(&self, host: &H) -> Duration {
+        let RecordLock { deadline_from, renew_deadline, .. } = self.0.switches;
+        match deadline_from {
+            DeadlineFrom::NextTry => renew_deadline,
+            DeadlineFrom::Request => (self.0.renewed.get() + renew_deadline).left(host.monotonic()),
+        }
+    }
+
     /// Until when a record is good that was asked for then, and has been written by now.
     fn deadline(&self, host: &H, asked: MonoTime) -> MonoTime {
+        self.0.renewed.set(asked);
         let switches = &self.0.switches;
         let from = match switches.deadline_from {
             DeadlineFrom::NextTry => host.monotonic(),
@@ -188,12 +213,11 @@ impl<H: EtcdHost> Recipe<H> for KubernetesLease<H> {
         }
     }
 
-    /// A holder that reads another's name in the record goes on trying until its deadline, as one that gets no answer.
+    /// One round. A holder that reads another's name in the record goes on trying to its end, as one that gets no answer.
     async fn renew(&self, host: &H, lock: LockName, _: &Lease<()>, _: Option<Duration>) -> Renewal {
-        let asked = host.monotonic();
-        match self.acquire_or_renew(host, lock).await {
-            Ok(Some(_)) => Renewal::Extended { until: self.deadline(host, asked) },
-            Ok(None) | Err(_) => Renewal::Failed,
+        match first(self.try_to_renew(host, lock), host.sleep(self.patience(host))).await {
+            Either::Left(until) => Renewal::Extended { until },
+            Either::Right(()) => Renewal::Refused,
         }
     }
 

@@ -8,7 +8,7 @@
 //! | `_try_acquire`: a lease for each try, those of tries that were denied are left to end | `_do_refresh_lease`: one lease, kept alive before each try | `lease_for_a_try` |
 //! | puts the key if it was never created | `attempt_to_acquire_leader` | `try_to_take` |
 //! | `_wait_delete_event`, then tries again | the leader's loop comes round | `acquire_by`, or the client's own retry |
-//! | `refresh` | `update_leader` | `renew` |
+//! | `refresh` | `update_leader`, for `retry_timeout` if nobody answers | `renew` |
 //! | `release`: deletes the key if its value is one's own | `delete_leader` | `release` |
 //! | `__enter__` calls `acquire`, and does not look at what it says | | [`Expires`] |
 //!
@@ -20,7 +20,7 @@ use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::rc::Rc;
 
-use host::{Either, MonoTime, Purpose, first};
+use host::{Duration, Either, MonoTime, Purpose, first};
 use spec::{Authorities, LockName};
 
 use super::client::{Client, Failure, Way};
@@ -32,7 +32,6 @@ use super::{
 use crate::lock::Renew;
 use crate::lock::etcd::{Expires, KeyLibrary, KeyLock, Waits};
 use crate::recipe::{Acquired, Lease, Recipe, Release, Renewal};
-use host::Duration;
 
 /// A client's locks on an etcd cluster, each one key.
 pub struct EtcdKey<H: EtcdHost>(Rc<Inner<H>>);
@@ -162,11 +161,17 @@ impl<H: EtcdHost> Recipe<H> for EtcdKey<H> {
 
     async fn renew(&self, host: &H, _: LockName, lease: &Lease<Hanging>, _: Option<Duration>) -> Renewal {
         let Some(id) = lease.proof else { return Renewal::Refused };
-        let asked = host.monotonic();
-        match self.keep_alive(host, id).await {
-            Ok(true) => Renewal::Extended { until: asked + self.0.way.ttl },
-            Ok(false) => Renewal::Refused,
-            Err(_) => Renewal::Failed,
+        let end = host.monotonic() + self.0.switches.retry_timeout;
+        let mut pause = SHORTEST;
+        loop {
+            let asked = host.monotonic();
+            match self.keep_alive(host, id).await {
+                Ok(true) => return Renewal::Extended { until: asked + self.0.way.ttl },
+                Ok(false) => return Renewal::Refused,
+                Err(_) if host.monotonic() + pause >= end => return Renewal::Failed,
+                Err(_) => host.sleep(pause).await,
+            }
+            pause = (pause * 2).min(LONGEST);
         }
     }
 
@@ -180,6 +185,10 @@ impl<H: EtcdHost> Recipe<H> for EtcdKey<H> {
         }
     }
 }
+
+/// How long Patroni waits before it tries again, first and later (`patroni/utils.py`, `Retry`).
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// Whether what a transaction compared held.
 pub(super) const fn is_done(response: &Response) -> bool {

@@ -52,6 +52,7 @@ const fn facts() -> LockFacts {
         operations: &[],
         pushes: &[],
         has_token: true,
+        elects: false,
         switches: &[],
         service_name: NAME,
         service: &servers::SERVICE,

@@ -225,6 +225,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     ],
     pushes: &[],
     has_token: true,
+    elects: false,
     switches: &SWITCHES,
     service_name: server::NAME,
     service: &server::SWITCHES,

@@ -105,6 +105,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     operations: &[Operation("set"), Operation("renew"), Operation("release"), SUBSCRIBE, LEAVE],
     pushes: &PUSHES,
     has_token: false,
+    elects: false,
     switches: &SWITCHES,
     service_name: server::NAME,
     service: &server::SWITCHES,

@@ -189,6 +189,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     operations: &[Operation("set"), Operation("renew"), Operation("release"), Operation("raise")],
     pushes: &[],
     has_token: true,
+    elects: false,
     switches: &SWITCHES,
     service_name: server::NAME,
     service: &server::SWITCHES_OF_SEVERAL,

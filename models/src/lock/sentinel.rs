@@ -129,6 +129,7 @@ pub(super) const FACTS: LockFacts = LockFacts {
     ],
     pushes: &[],
     has_token: true,
+    elects: false,
     switches: &SWITCHES,
     service_name: NAME,
     service: &SERVICE,

@@ -233,9 +233,10 @@ fn arrivals<'t>(sink: &'t Sink, node: &'t Node, cues: &mut Cues<'t>) -> Option<R
 }
 
 fn policy(sink: &Sink, node: &Node) -> Option<Policy> {
-    let policy = choice(sink, node, "a policy", &["naive", "checked", "at-checks", "margin"], &[])?;
+    let policy = choice(sink, node, "a policy", &["naive", "told", "checked", "at-checks", "margin"], &[])?;
     match policy.name {
         "naive" => policy.bare(sink, Policy::Naive),
+        "told" => policy.bare(sink, Policy::WhenTold),
         "checked" => policy.bare(sink, Policy::Checked),
         "at-checks" => policy.bare(sink, Policy::AtChecks),
         _ => policy.value(sink, "a duration", duration).map(Policy::Margin),

@@ -96,7 +96,7 @@ pub(super) fn restore(fields: &mut Fields<'_>, world: &World, roles: Roles) -> O
         let is_whole = nodes.len() == world.names.servers().len();
         if nodes.iter().any(|node| world.names.server_kind(node) == Some(ServerKind::Etcd)) && !is_whole {
             let message = "a member that forgets what it had told the others breaks what they rest on: all members are \
-                           restored, or none";
+                           restored, or none (leave out `node`)";
             sink.error(node.site, message);
             return None;
         }

@@ -43,6 +43,8 @@ pub(super) struct Names {
     servers_known: bool,
     /// Whether all clients could be read.
     clients_known: bool,
+    /// Whether those that hold the lock call themselves leaders.
+    elects: bool,
 }
 
 #[derive(Debug)]
@@ -74,7 +76,8 @@ impl Names {
             .chain([(RESOURCE.to_owned(), Kind::Resource, None)])
             .map(|(name, kind, server)| Known { name, kind, server, off: false })
             .collect();
-        Self { nodes, counted: Vec::new(), servers_known: lock.is_some(), clients_known: true }
+        let elects = lock.is_some_and(|(facts, _)| facts.elects);
+        Self { nodes, counted: Vec::new(), servers_known: lock.is_some(), clients_known: true, elects }
     }
 
     /// Adds the clients of one table, and gives their names. A name that is taken is a mistake.
@@ -252,6 +255,12 @@ impl Names {
                 return None;
             }
             PRIMARY if self.has(ServerKind::Primary) || !self.servers_known => return Some(vec![NodeRef::Primary]),
+            LEADER if self.elects => {
+                let help = "the client that is elected is the `holder`, with `when`; a member is `etcd-1`";
+                let message = "`leader` is the member of the cluster that leads, and not who is elected by this lock";
+                sink.error_with(node.site, message, Some(help.to_owned()));
+                return None;
+            }
             LEADER if self.has(ServerKind::Etcd) || !self.servers_known => return Some(vec![NodeRef::Leader]),
             PRIMARY | LEADER => {
                 let other = [(ServerKind::Primary, PRIMARY), (ServerKind::Etcd, LEADER)];

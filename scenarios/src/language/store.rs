@@ -28,7 +28,13 @@ pub(super) fn lives_in(fields: &mut Fields<'_>, guard: Option<Guard>) -> Option<
         return (guard != Guard::OwnerKey).then_some(false);
     }
     if !matches!(guard, Guard::Open | Guard::Version | Guard::OwnerKey) {
-        sink.error(check_site, format!("in the lock's own store nothing does what `{}` does", guard.name()));
+        sink.error(
+            check_site,
+            format!(
+                "the lock's own store has no `{}`: it compares nothing (`open`), versions or the `owner_key`",
+                guard.name()
+            ),
+        );
         return None;
     }
     for key in ["act", "max", "barrier"] {
@@ -49,7 +55,9 @@ pub(super) fn check_store(fields: &mut Fields<'_>, lock: &Lock, resource: &Resou
     let site = fields.get("resource")?.node.as_table()?.get("lives-in")?.node.site;
     let holds_objects = |lock: &Lock| matches!(lock, Lock::Etcd(EtcdLock::Mutex(_)));
     if !groups.iter().all(|group| holds_objects(group.lock.as_ref().unwrap_or(lock))) {
-        fields.sink.error(site, "of all locks only `etcd` has a store that can hold what it protects");
+        fields
+            .sink
+            .error(site, "of objects in the lock's own store only those of `etcd` are modelled: `lock = \"etcd\"`");
         return None;
     }
     let is_more = |step: &Step| match step {

@@ -106,7 +106,7 @@ fn deadline(case: &Case<'_>, client: NodeId, until: Option<MonoTime>) -> Option<
         (Policy::Margin(margin), Some(until)) => case.history.when(client, until - *margin),
         // Who looks only here and there goes on in between, whatever its clock reads; when a look tells it that
         // its time is over, its section ends, and the history says so.
-        (Policy::Naive | Policy::AtChecks, _) | (_, None) => SimTime::NEVER,
+        (Policy::Naive | Policy::AtChecks | Policy::WhenTold, _) | (_, None) => SimTime::NEVER,
     };
     Some(deadline)
 }

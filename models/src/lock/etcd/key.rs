@@ -3,7 +3,7 @@
 use host::{Duration, Operation};
 
 use super::super::renew::Renew;
-use super::super::switch::{Choice, choices};
+use super::super::switch::{Choice, Switch, Takes, choices};
 use super::super::{LockFacts, Occasion, OnFailure};
 use super::{EVENTS, facts, renewing};
 
@@ -16,6 +16,8 @@ pub struct KeyLock {
     pub waits: Waits,
     /// What a client does whose time to wait is over.
     pub expires: Expires,
+    /// For how long a renewal that is not answered is tried again.
+    pub retry_timeout: Duration,
     /// Whether and how the lease is extended in the background. `None`: never.
     pub renew: Option<Renew>,
 }
@@ -49,14 +51,14 @@ impl KeyLock {
     /// As that library has it, for leases of that length.
     #[must_use]
     pub fn of_library(library: KeyLibrary, ttl: Duration) -> Self {
-        let (waits, renew) = match library {
-            KeyLibrary::PythonEtcd3 => (Waits::Watching, None),
+        let (waits, retry_timeout, renew) = match library {
+            KeyLibrary::PythonEtcd3 => (Waits::Watching, Duration::ZERO, None),
             // `loop_wait` and `retry_timeout` are 10 s each for a lease of 30 s.
             KeyLibrary::Patroni => {
-                (Waits::Polling, Some(Renew { on_failure: OnFailure::Stop, ..Renew::every(ttl / 3) }))
+                (Waits::Polling, ttl / 3, Some(Renew { on_failure: OnFailure::Stop, ..Renew::every(ttl / 3) }))
             }
         };
-        Self { library, waits, expires: Expires::default(), renew }
+        Self { library, waits, expires: Expires::default(), retry_timeout, renew }
     }
 
     /// The requests that it sends, each on its occasion.
@@ -70,14 +72,29 @@ impl KeyLock {
     }
 }
 
-const RENEW: [super::Switch; 4] = renewing("never; `patroni`: a third of `ttl`", PATRONI);
+const RETRY_TIMEOUT: Switch = Switch {
+    path: "retry-timeout",
+    about: "For how long a renewal that is not answered is tried again.",
+    takes: Takes::Duration { default: "once; `patroni`: a third of `ttl`", source: PATRONI },
+};
+
+const RENEW: [Switch; 4] = renewing("never; `patroni`: a third of `ttl`", PATRONI);
 
 /// What the loader must know.
 pub(super) const FACTS: LockFacts = LockFacts {
     name: "etcd-key",
-    title: "one key of an etcd cluster, put if it is not there: python-etcd3's lock, a leader's key as Patroni has it",
+    title: "one key of an etcd cluster, put if it is not there: python-etcd3's lock, a leader's key as Patroni has it (token: its revision)",
     operations: &[Operation("lease-grant"), Operation("keep-alive"), Operation("txn"), Operation("watch")],
     pushes: &[EVENTS],
-    switches: &[KeyLibrary::SWITCH, Waits::SWITCH, Expires::SWITCH, RENEW[0], RENEW[1], RENEW[2], RENEW[3]],
+    switches: &[
+        KeyLibrary::SWITCH,
+        Waits::SWITCH,
+        Expires::SWITCH,
+        RETRY_TIMEOUT,
+        RENEW[0],
+        RENEW[1],
+        RENEW[2],
+        RENEW[3],
+    ],
     ..facts()
 };

@@ -70,7 +70,8 @@ impl RecordLock {
     pub const fn renew(self) -> Renew {
         Renew {
             every: self.retry_period,
-            on_failure: OnFailure::TryOn,
+            // It has tried on for as long as it does.
+            on_failure: OnFailure::Stop,
             stops: super::super::Stops::BeforeRelease,
             entry: super::super::RegistryEntry::Cleared,
         }
@@ -89,7 +90,8 @@ impl RecordLock {
 /// What the loader must know.
 pub(super) const FACTS: LockFacts = LockFacts {
     name: "kubernetes-lease",
-    title: "leader election of Kubernetes: a record that its holder keeps writing, and rivals that watch it change",
+    title: "leader election of Kubernetes, without an API server: a record in etcd that its holder keeps writing (token: its revision)",
+    elects: true,
     operations: &[Operation("get"), Operation("txn")],
     switches: &[
         Switch {

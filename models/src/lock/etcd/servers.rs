@@ -31,7 +31,7 @@ choices! {
     Version at "version": "Which faults the servers have that were mended later." {
         V3_4_23 = "3.4.23", "Those of 3.4.23: a deposed leader may end a lease that its successor keeps alive, and a wall clock that is set moves the ends of leases",
             "https://github.com/etcd-io/etcd/issues/15247 and https://github.com/etcd-io/etcd/issues/12291";
-        Fixed = "fixed", "None of them",
+        Fixed = "fixed", "None of them: with `pre-vote = \"on\"`, and `after-wait = \"key-checked\"` of `lock.etcd`, as 3.5 and later",
             "https://github.com/etcd-io/etcd/pull/17465 (in 3.4.31) and https://github.com/etcd-io/etcd/pull/12292 (in 3.5.0)";
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn key(fields: &mut Fields<'_>, ttl: Ttl) -> Option<EtcdLock> {
     let own = KeyLock::of_library(library, ttl.flatten().unwrap_or_default());
     let on_timeout = fields.get("on-timeout").map(|entry| entry.site);
     let (waits, expires) = (switch_or(fields, own.waits), switch_or(fields, own.expires));
+    let retry_timeout = fields.or("retry-timeout", own.retry_timeout, positive);
     let a_third = ttl.flatten().map(|ttl| ttl / 3);
     let renew = match fields.get("renew") {
         Some(entry) => table(sink, &entry.node, "`renew`", |fields| {
@@ -45,7 +46,15 @@ pub(super) fn key(fields: &mut Fields<'_>, ttl: Ttl) -> Option<EtcdLock> {
         sink.error(on_timeout.unwrap_or(site), message);
         return None;
     }
-    Some(EtcdLock::Key(KeyLock { library, waits, expires, renew: renew? }))
+    let (retry_timeout, renew) = (retry_timeout?, renew?);
+    if let (Some(renew), Some(Some(ttl))) = (renew, ttl)
+        && renew.every >= ttl
+    {
+        let site = fields.get("renew").map_or(site, |entry| entry.site);
+        sink.error(site, "a lease that is extended after its end is lost: `renew.every` is shorter than `ttl`");
+        return None;
+    }
+    Some(EtcdLock::Key(KeyLock { library, waits, expires, retry_timeout, renew }))
 }
 
 pub(super) fn record(fields: &mut Fields<'_>, ttl: Ttl) -> Option<EtcdLock> {

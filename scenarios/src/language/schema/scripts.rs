@@ -15,11 +15,12 @@ pub(super) fn client() -> Json {
         vec![
             ("naive", object("", Vec::new())),
             ("checked", object("", Vec::new())),
+            ("told", object("", Vec::new())),
             ("at-checks", object("", Vec::new())),
             ("margin", described("Wants that much of the lease left.", reference("duration"))),
         ],
     );
-    let policy = words("", ["naive", "checked", "at-checks"]);
+    let policy = words("", ["naive", "told", "checked", "at-checks"]);
     let rounds = [integer("", 1, u32::MAX), words("", ["forever"])];
     object(
         "A client.",

@@ -95,6 +95,7 @@ fn policies_look_never_always_or_with_a_margin() {
     assert_eq!(script("policy = \"checked\"").policy, Policy::Checked);
     assert_eq!(script("policy = { margin = \"1s\" }").policy, Policy::Margin(Duration::from_secs(1)));
     assert_eq!(script("policy = \"at-checks\"").policy, Policy::AtChecks);
+    assert_eq!(script("policy = \"told\"").policy, Policy::WhenTold);
     refuse(&client("policy = «\"margin\"»"), "`margin` needs a duration");
     refuse(&client("policy = { naive = { «why» = 1 } }"), "unknown field `why`, expected nothing");
     refuse(

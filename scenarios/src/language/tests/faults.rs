@@ -408,7 +408,7 @@ fn a_backup_is_made_before_it_is_put_back_and_of_all_members_of_a_cluster() {
     }
     refuse(
         &etcd("restore = { as-of = \"1s\", node = «\"etcd-2\"» }\nat = \"9s\""),
-        "a member that forgets what it had told the others breaks what they rest on: all members are restored, or none",
+        "a member that forgets what it had told the others breaks what they rest on: all members are restored, or none (leave out `node`)",
     );
     refuse(
         &on("lock = \"redis\"", "restore = «{ as-of = \"1s\" }»\nat = \"9s\""),
@@ -429,4 +429,7 @@ fn who_looks_for_the_wrong_role_is_told_the_right_one() {
         let error = refuse(&text(lock, wrong), &format!("this lock's servers have no {wrong}"));
         assert_eq!(error.help, Some(format!("they have a `{right}`")));
     }
+    let text = text("kubernetes-lease", "leader").replace("lock =", "ttl = \"15s\"\nlock =");
+    let error = refuse(&text, "`leader` is the member of the cluster that leads, and not who is elected by this lock");
+    assert!(error.help.is_some_and(|help| help.contains("`holder`")));
 }

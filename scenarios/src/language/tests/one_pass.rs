@@ -38,7 +38,7 @@ always = [«\"effect-ordre\"»]
             "duration `10` has no unit; units are ns, us, ms, s, min, h",
             "unknown word `opne`",
             "unknown field `client-sever`, expected one of `client-server`, `client-resource`, `server-server`, `call-timeout`",
-            "unknown word `cheked`: a policy is one of `naive`, `checked`, `at-checks`, `margin`",
+            "unknown word `cheked`: a policy is one of `naive`, `told`, `checked`, `at-checks`, `margin`",
             "unknown word `wriet`",
             "unknown field `pauze`",
             "this cell has no node `resorce`",
@@ -103,7 +103,7 @@ fn a_table_with_a_bad_name_is_read_all_the_same() {
         &file("[client.«\"a.b\"»]\npolicy = «\"naiv\"»\ndo = [{ at = «\"60s\"» }]\n"),
         &[
             &no_name("client"),
-            "unknown word `naiv`: a policy is one of `naive`, `checked`, `at-checks`, `margin`",
+            "unknown word `naiv`: a policy is one of `naive`, `told`, `checked`, `at-checks`, `margin`",
             "this never happens: the run ends at 60s",
         ],
     );

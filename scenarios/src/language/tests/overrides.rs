@@ -124,7 +124,7 @@ fn a_mistake_in_a_bare_value_points_at_the_value_as_it_was_typed() {
     let error = refuse_set(
         "",
         "client.A.policy=«naiv»",
-        "unknown word `naiv`: a policy is one of `naive`, `checked`, `at-checks`, `margin`",
+        "unknown word `naiv`: a policy is one of `naive`, `told`, `checked`, `at-checks`, `margin`",
     );
     assert_eq!(error.help.as_deref(), Some("did you mean `naive`?"));
     refuse_set(FAULT, "fault.«cg».for=5s", "the file has no fault `cg`; it has: `gc`");

@@ -211,11 +211,17 @@ fn objects_in_the_locks_own_store_are_read_and_written_behind_what_it_can_compar
     refuse(&etcd("«\"owner_key\"»", "\"read\""), owner_key);
     refuse(&etcd("{ check = «\"owner_key\"» }", "\"read\""), owner_key);
     let fenced = "{ check = «\"fence_rw\"», lives-in = \"lock-service\" }";
-    refuse(&etcd(fenced, "\"read\""), "in the lock's own store nothing does what `fence_rw` does");
+    refuse(
+        &etcd(fenced, "\"read\""),
+        "the lock's own store has no `fence_rw`: it compares nothing (`open`), versions or the `owner_key`",
+    );
     let apart = "{ check = \"version\", «act» = \"check-then-act\", lives-in = \"lock-service\" }";
     refuse(&etcd(apart, "\"read\""), "`act` cannot apply: in the lock's own store an operation is one transaction");
     let open = "{ check = \"open\", lives-in = «\"lock-service\"» }";
-    refuse(&with(open, "\"read\""), "of all locks only `etcd` has a store that can hold what it protects");
+    refuse(
+        &with(open, "\"read\""),
+        "of objects in the lock's own store only those of `etcd` are modelled: `lock = \"etcd\"`",
+    );
     for step in ["{ effect = \"mail\" }", "{ write = { takes = \"5ms\" } }", "\"ticket\""] {
         refuse(&etcd(open, step), "in the lock's own store objects are read and written, which takes no time");
     }

@@ -20,7 +20,7 @@ fn as_json(text: &str) -> Json {
 /// What the catalogue has no use for: every table of the language that is written by no file of it.
 const RARE: &[&str] = &[
     "ttl = \"20s\"\n[client.C]\nretry = { delay = \"1s\", factor = 2, cap = \"9s\", times = 3 }\nrounds = \"forever\"\n\
-     [client.D]\npolicy = { naive = {} }\n[client.E]\npolicy = { checked = {} }\n[client.F]\npolicy = { at-checks = {} }",
+     [client.D]\npolicy = { naive = {} }\n[client.E]\npolicy = { checked = {} }\n[client.F]\npolicy = { at-checks = {} }\n[client.G]\npolicy = { told = {} }",
     "[client.C]\ndo = [{ acquire = { key = \"k\", as = \"h\", wait = \"1s\" } }, { check = {} }, { extend = { as = \"h\", by = \"9s\" } }, \
      { read = { object = \"o\", takes = \"1ms\" } }, { write = { takes = { mean = \"1ms\" } } }, { ticket = { object = \"t\" } }, \
      { effect = { name = \"e\", key = 7, takes = \"1ms\" } }, { at = \"9s\" }, { until = { client = \"A\", point = \"granted\", plus = \"1s\" } }, \

@@ -70,7 +70,11 @@ fn a_word_of_the_language_meets_all_that_fit_unless_one_of_many_is_meant() {
     let all = super::super::suggest::expected(models::script::points::ALL.iter().map(|point| point.0));
     refuse(&point("later"), &format!("unknown word `later`: a point is {all}"));
     let policy = file("[client.C]\npolicy = «\"naiv\"»\n");
-    suggest(&policy, "unknown word `naiv`: a policy is one of `naive`, `checked`, `at-checks`, `margin`", "naive");
+    suggest(
+        &policy,
+        "unknown word `naiv`: a policy is one of `naive`, `told`, `checked`, `at-checks`, `margin`",
+        "naive",
+    );
 }
 
 #[test]
