@@ -30,6 +30,7 @@
 //! | the network is the loopback, unless the file has one so slow that it is a part of the claim | as the file says |
 //! | a wait ends up to two ms late, and later on a busy machine | to the ns |
 //! | a restarted process is up some 100 ms later | at once |
+//! | after a pause at a point, a process first does what its timers are late with, and goes on behind the point when it is given leave | it goes on first |
 //! | a restarted client draws anew | it draws on |
 //! | who is promoted is found out some ms later, as its clients are sent away | at once |
 //! | replicas are sent a snapshot without the five seconds' wait for others | as if in touch for long |

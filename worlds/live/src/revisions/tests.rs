@@ -181,6 +181,13 @@ fn two_that_may_have_done_it_are_a_doubt() {
 }
 
 #[test]
+fn what_was_asked_for_later_was_not_what_was_told_of() {
+    let mut story = Story::default();
+    story.asks(50, attempt(5, 1), queues(0xa1)).tells(30, 0, &[created(0xa1, 2)]);
+    assert_eq!(story.doubts(), 1);
+}
+
+#[test]
 fn an_old_release_without_an_answer_or_the_end_of_the_lease_is_a_doubt() {
     let (first, again) = (attempt(5, 1), attempt(5, 2));
     let mut story = Story::default();
