@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, VecDeque};
 use host::{CallId, ConnId, Context, Deadline, Duration, MonoTime, Never, NodeId, Origin, Service, TimerId};
 
 use super::answer::{Body, Header, Response};
-use super::api::{Delete, Op, Rpc, Txn};
+use super::api::{Delete, Op, Range, Rpc, Txn};
 use super::check::check;
 use super::lessor::{Clocks, Counting, Gate, Lessor};
 use super::owners::Owners;
@@ -225,6 +225,7 @@ impl Etcd {
         match rpc {
             Rpc::Range(range) if range.serializable => self.answer_query(cx, whom, &Query::Range(range)),
             Rpc::Range(range) => self.read(cx, whom, Query::Range(range)),
+            Rpc::Txn(txn) if is_local(&txn) => self.answer_query(cx, whom, &Query::Txn(txn, cx.attempt)),
             Rpc::Txn(txn) if only_reads(&txn) => self.read(cx, whom, Query::Txn(txn, cx.attempt)),
             Rpc::Txn(txn) => self.propose(cx, whom, Change::Txn(*txn)),
             Rpc::Put(put) => self.propose(cx, whom, Change::Put(*put)),
@@ -421,6 +422,12 @@ impl Service<Locks> for Etcd {
 /// Whether a transaction changes nothing, whatever holds.
 fn only_reads(txn: &Txn) -> bool {
     txn.success.iter().chain(&txn.failure).all(|op| matches!(op, Op::Range(_)))
+}
+
+/// Whether a transaction is answered from what the member has: whatever it does is such a read (`isTxnSerializable`). One that does
+/// nothing is.
+fn is_local(txn: &Txn) -> bool {
+    txn.success.iter().chain(&txn.failure).all(|op| matches!(op, Op::Range(Range { serializable: true, .. })))
 }
 
 /// A number for a lease that nobody has chosen one for.

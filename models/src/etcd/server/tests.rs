@@ -4,7 +4,7 @@ use host::Name;
 
 use super::*;
 use crate::etcd::answer::Push;
-use crate::etcd::api::{Compare, Put, Range, Watch};
+use crate::etcd::api::{Compare, Put, Watch};
 use crate::etcd::key::{Key, Keys, Revision};
 use crate::rig::Rig;
 
@@ -122,7 +122,11 @@ fn without_a_majority_nothing_is_agreed_upon_and_what_is_there_can_be_read() {
     let put = ask(&mut rig, line, Put::new("k".into(), "w".into(), None), 7_100);
     assert_eq!(put, Some(Reply::Failed(EtcdError::Timeout)), "7 s later");
     let local = Range { serializable: true, ..Range::of(Keys::One("k".into())) };
-    assert!(matches!(body(ask(&mut rig, line, local, 50)), Body::Range { count: 1, .. }));
+    assert!(matches!(body(ask(&mut rig, line, local.clone(), 50)), Body::Range { count: 1, .. }));
+    for success in [vec![Op::Range(local)], Vec::new()] {
+        let txn = Txn { success, ..Txn::default() };
+        assert!(matches!(body(ask(&mut rig, line, txn, 50)), Body::Txn { succeeded: true, .. }));
+    }
     assert_eq!(
         ask(&mut rig, line, Range::of(Keys::One("k".into())), 6_000),
         None,

@@ -193,6 +193,8 @@ fn watches() -> impl Strategy<Value = Watch> {
 /// The request as it is asked of a cluster of so many members: its revisions told. With one member, reads may be served
 /// from what it has.
 ///
+/// One that does nothing is such a read too, whoever is asked: several members are not asked for that.
+///
 /// A transaction that would write, and reads a revision that has not been, is refused by the member that was asked, and done by
 /// all others: they leave out what it reads (etcd#18667). It is put to one member alone.
 pub(crate) fn told(rpc: &Rpc, store: &Store, members: usize) -> Rpc {
@@ -205,6 +207,9 @@ pub(crate) fn told(rpc: &Rpc, store: &Store, members: usize) -> Rpc {
                 if let Operand::Create(revision) | Operand::Mod(revision) = &mut compare.operand {
                     *revision = meant(*revision, Some(compare.key), store);
                 }
+            }
+            if !is_local && txn.success.is_empty() && txn.failure.is_empty() {
+                txn.success.push(Op::Range(Range::of(Keys::Under("L/".into()))));
             }
             for op in txn.success.iter_mut().chain(&mut txn.failure) {
                 if let Op::Range(range) = op {
