@@ -75,6 +75,13 @@ impl History {
         let next = clocks.get(below).filter(|_| below > 0).map_or(SimTime::NEVER, |next| next.since);
         reached.unwrap_or(SimTime::NEVER).min(next)
     }
+
+    /// What the clock of a node reads then on which it counts leases.
+    pub(crate) fn reading(&self, node: NodeId, at: SimTime) -> MonoTime {
+        let NodeHistory { clocks, lease_clock, .. } = &self.nodes[node.index()];
+        let place = clocks.partition_point(|segment| segment.since <= at);
+        lease_clock.at(&clocks[place.saturating_sub(1)], at)
+    }
 }
 
 impl NodeHistory {
