@@ -175,6 +175,12 @@ impl Rig {
         self.lines.len() - 1
     }
 
+    /// The tester closes a connection.
+    pub(crate) fn hang_up(&mut self, line: usize) {
+        self.lines[line].open[0] = false;
+        self.send(self.tester(), self.lines[line].ends[1], What::Gone(line));
+    }
+
     pub(crate) fn is_open(&self, line: usize) -> bool {
         self.lines[line].open[0]
     }

@@ -225,6 +225,32 @@ fn the_server_queues_for_its_client() {
 }
 
 #[test]
+fn who_waits_for_a_lock_and_hangs_up_leaves_the_queue() {
+    let mut rig = cluster(Version::Fixed);
+    let (line, other, third) = (rig.line(0), rig.line(1), rig.line(2));
+    rig.run(10);
+    for number in [300, 400, 500] {
+        ask(&mut rig, line, Rpc::LeaseGrant { ttl: 60, id: Some(lease(number)) }, 50);
+    }
+    let lock = |number| Rpc::Lock { name: Name::fixed("M"), lease: Some(lease(number)) };
+    let key = |number| Key::under("M/".into(), lease(number));
+    ask(&mut rig, line, lock(300), 100);
+    ask(&mut rig, other, lock(400), 100);
+    ask(&mut rig, third, lock(500), 100);
+    assert!(is_there(&mut rig, line, key(400)));
+    rig.hang_up(other);
+    rig.run(60);
+    assert!(!is_there(&mut rig, line, key(400)), "nobody waits behind it");
+    rig.tell(line, Rpc::Unlock { key: key(300) });
+    rig.run(60);
+    let is_held = |(_, of, reply): &(_, usize, Message)| {
+        let body = Body::Lock { key: key(500) };
+        *of == third && matches!(reply, Message::EtcdReply(Reply::Done(response)) if response.body == body)
+    };
+    assert!(rig.replies.iter().any(is_held), "its turn has come");
+}
+
+#[test]
 fn a_transaction_that_only_reads_is_a_read() {
     let mut rig = cluster(Version::Fixed);
     let line = rig.line(0);
