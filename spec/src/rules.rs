@@ -83,6 +83,11 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// On whose clocks a lease may be counted beside its holder's.
+    pub(crate) fn counting(&self) -> &[NodeId] {
+        if self.counters.is_empty() { &self.authorities } else { &self.counters }
+    }
+
     /// The lock servers that own nothing any more when they come back from the dead, unless they say so.
     pub(crate) fn mortal(&self) -> &[NodeId] {
         if self.is_logged { &[] } else { &self.authorities }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use host::{NodeId, digest_enum, digest_struct};
+use spec::Version;
 
 use super::Value;
 use super::error::EtcdError;
@@ -124,6 +125,16 @@ pub struct OpResponse {
     pub revision: Revision,
     /// What was done.
     pub body: Body,
+}
+
+/// The version of the one object that a transaction has found: how often it was put. 0: it is not there.
+#[must_use]
+pub fn version_found(responses: &[OpResponse]) -> Version {
+    let found = responses.iter().find_map(|response| match &response.body {
+        Body::Range { kvs, .. } => kvs.first().map(|kv| kv.version),
+        _ => None,
+    });
+    Version(found.unwrap_or(0))
 }
 
 /// `KeyValue`: a key as it is, or was.

@@ -21,8 +21,8 @@ use std::rc::Rc;
 use host::{Either, MonoTime, Part, first};
 use spec::{Authorities, LockName};
 
+use super::answer::version_found;
 use super::client::{Client, Failure, Way};
-use super::server::version;
 use super::session::{Session, Sessions};
 use super::watch::until_deleted;
 use super::{
@@ -220,7 +220,7 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
         let txn = self.guarded(lease, op)?;
         let response = self.0.client.call(host, txn.into()).await.ok()?;
         match response.body {
-            Body::Txn { succeeded: true, responses } => Some(OpReply::Version(version(&responses))),
+            Body::Txn { succeeded: true, responses } => Some(OpReply::Version(version_found(&responses))),
             Body::Txn { succeeded: false, .. } => Some(OpReply::Refused),
             _ => None,
         }

@@ -49,7 +49,6 @@ pub use forward::Forwarded;
 use forward::Forwards;
 use leases::Held;
 use locking::Lockings;
-pub use reads::version;
 use reads::{Query, Reads};
 use watches::Watches;
 

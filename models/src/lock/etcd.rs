@@ -20,7 +20,7 @@ pub use servers::{Checkpoints, EtcdServers, LEAST_LEASE, MOST_MEMBERS, PreVote, 
 use host::{Duration, Operation};
 use spec::{Assumption, Level, Promise};
 
-use super::switch::{Choice, Switch};
+use super::switch::Choice;
 use super::{LockFacts, Occasion, Renew};
 
 /// A lock on an etcd cluster.
@@ -155,9 +155,4 @@ impl EtcdLock {
             (Level::Return, _) => &[],
         }
     }
-}
-
-/// The switches of a lock whose library extends it.
-const fn renewing(every: &'static str, source: &'static str) -> [Switch; 4] {
-    Renew::switches(every, source)
 }

@@ -26,8 +26,7 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
         let counts_on = case.lease_clock(*node);
         clocks(node).iter().map(move |clock| counts_on.rate_in(clock))
     };
-    let counters = if case.rules.counters.is_empty() { &case.rules.authorities } else { &case.rules.counters };
-    let fastest = counters.iter().flat_map(rates).max()?;
+    let fastest = case.rules.counting().iter().flat_map(rates).max()?;
     let slowest = case.rules.policies.keys().flat_map(rates).min()?;
     if !outruns(fastest, slowest, allowance) {
         return None;

@@ -74,10 +74,11 @@ fn is_kept_alive(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
     let is_kept = |entry: &&Entry| matches!(entry.note, Note::Extended { .. });
     let own = case.grants.mentions.owning[..upto].iter().rev().filter(|said| said.claim == Some(tenure.claim));
     let mut kept = own.map(|said| &case.history.entries[said.entry]).filter(is_kept);
-    // Whoever led has counted by its own clock, and that may be a fast one.
-    let counters = if case.rules.counters.is_empty() { &case.rules.authorities } else { &case.rules.counters };
+    // Whoever led has counted by its own clock, and that may be a fast one. Who did, is not told: any may have.
     let reads = |counter: NodeId, at| case.history.reading(counter, at);
-    let counted = |last: SimTime| counters.iter().map(move |node| reads(*node, tenure.to) - reads(*node, last)).max();
+    let counted = |last: SimTime| {
+        case.rules.counting().iter().map(move |node| reads(*node, tenure.to) - reads(*node, last)).max()
+    };
     kept.next().and_then(|last| counted(last.at)).is_some_and(|most| most < ttl)
 }
 

@@ -15,8 +15,8 @@ mod doers;
 use std::collections::BTreeMap;
 
 use host::{AttemptId, Name, NodeId, SimTime};
+use models::etcd::answer::version_found;
 use models::etcd::owners::{Owners, Passed, found_own};
-use models::etcd::server::version;
 use models::etcd::{Body, Compare, Errand, Event, EventKind, Key, KeyValue, LeaseId, Op, Reply, Revision, Rpc, Txn};
 use spec::{Cause, Entry, Note, Version};
 
@@ -265,7 +265,7 @@ fn acted(step: &Step<'_>, asked: &Asked, Errand { op, object, based_on }: Errand
     match (put, asked.done()) {
         (Some(put), _) => Note::Wrote { attempt, op, object, based_on, replaced: Version(put - 1) },
         (None, Some((.., Body::Txn { succeeded: true, responses }))) => {
-            Note::Read { attempt, op, object, version: version(responses) }
+            Note::Read { attempt, op, object, version: version_found(responses) }
         }
         (None, _) => Note::Refused { attempt, op, object },
     }

@@ -3,10 +3,9 @@
 use host::Context;
 use spec::{Cause, Note, Version};
 
-use super::reads::version;
 use super::{Command, Etcd, EtcdLog, clocks};
 use crate::domain::Locks;
-use crate::etcd::answer::Body;
+use crate::etcd::answer::{Body, version_found};
 use crate::etcd::api::{Errand, Txn};
 use crate::etcd::owners::{Passed, found_own};
 use crate::etcd::store::{Applied, Change};
@@ -38,7 +37,7 @@ impl Etcd {
         {
             let Errand { op, object, based_on } = *errand;
             let (index, leads, attempt) = (applied.entry.place.index, self.member.leads(), proposal.attempt);
-            let replaced = succeeded.then(|| Version(version(responses).0 - 1));
+            let replaced = succeeded.then(|| Version(version_found(responses).0 - 1));
             cx.note(Note::Acted { index, leads, attempt, op, object, based_on, replaced });
         }
         if !events.is_empty() {

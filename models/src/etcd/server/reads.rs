@@ -4,11 +4,11 @@
 //! comes meanwhile waits for the next; a new leader makes the open one fail.
 
 use host::{AttemptId, Context};
-use spec::{Note, Version};
+use spec::Note;
 
 use super::{Etcd, EtcdLog, For, Overdue};
 use crate::domain::Locks;
-use crate::etcd::answer::{Body, OpResponse};
+use crate::etcd::answer::{Body, version_found};
 use crate::etcd::api::{Range, Txn};
 use crate::etcd::store::Applied;
 use crate::etcd::{EtcdError, Reply};
@@ -97,18 +97,8 @@ impl Etcd {
 fn note_read(cx: &mut Context<Locks>, txn: &Txn, outcome: &Applied, attempt: Option<AttemptId>) {
     let (Some(errand), Ok((_, Body::Txn { succeeded, responses }))) = (txn.errand, outcome) else { return };
     cx.note(if *succeeded {
-        Note::Read { attempt, op: errand.op, object: errand.object, version: version(responses) }
+        Note::Read { attempt, op: errand.op, object: errand.object, version: version_found(responses) }
     } else {
         Note::Refused { attempt, op: errand.op, object: errand.object }
     });
-}
-
-/// The version of the one object that is found: how often it was put.
-#[must_use]
-pub fn version(responses: &[OpResponse]) -> Version {
-    let found = responses.iter().find_map(|response| match &response.body {
-        Body::Range { kvs, .. } => kvs.first().map(|kv| kv.version),
-        _ => None,
-    });
-    Version(found.unwrap_or(0))
 }

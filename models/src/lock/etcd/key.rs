@@ -5,7 +5,7 @@ use host::{Duration, Operation};
 use super::super::renew::Renew;
 use super::super::switch::{Choice, Switch, Takes, choices};
 use super::super::{LockFacts, Occasion, OnFailure};
-use super::{EVENTS, facts, renewing};
+use super::{EVENTS, facts};
 
 /// One key on a lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ const RETRY_TIMEOUT: Switch = Switch {
     takes: Takes::Duration { default: "once; `patroni`: a third of `ttl`", source: PATRONI },
 };
 
-const RENEW: [Switch; 4] = renewing("never; `patroni`: a third of `ttl`", PATRONI);
+const RENEW: [Switch; 4] = Renew::switches("never; `patroni`: a third of `ttl`", PATRONI);
 
 /// What the loader must know.
 pub(super) const FACTS: LockFacts = LockFacts {
