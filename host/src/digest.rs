@@ -129,6 +129,7 @@ digest_as_word! {
     u64 => |x| *x,
     usize => |x| *x as u64,
     core::num::NonZeroU64 => |x| x.get(),
+    i32 => |x| i64::from(*x).cast_unsigned(),
     i64 => |x| x.cast_unsigned(),
     crate::NodeId => |x| x.index() as u64,
     crate::AttemptId => |x| x.as_word(),

@@ -17,6 +17,7 @@ use crate::redis::sentinel::{Answer, Ask, Memory, Told};
 use crate::redis::{self, Command, Key, Published, Reply};
 use crate::resource::{Op, OpReply, Stored};
 use crate::script::points;
+use crate::zookeeper::{ZkEvent, ZkReply, ZkRequest};
 
 /// The domain of distributed locks.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +35,11 @@ impl Domain for Locks {
             Message::Op(op) => op.operation(),
             Message::RedisPush(_) => Operation("message"),
             // A reply is known by what it answers; the kernel never asks.
-            Message::RedisReply(_) | Message::OpReply(_) | Message::Answer(_) | Message::EtcdReply(_) => {
-                Operation("reply")
-            }
+            Message::RedisReply(_)
+            | Message::OpReply(_)
+            | Message::Answer(_)
+            | Message::EtcdReply(_)
+            | Message::ZkReply(_) => Operation("reply"),
             Message::Feed(_) => Operation("replicate"),
             Message::Ask(ask) => Operation(ask.operation()),
             Message::Told(_) => Operation("told"),
@@ -44,6 +47,8 @@ impl Domain for Locks {
             Message::EtcdPush(_) => Operation("events"),
             Message::EtcdPeer(packet) => packet.operation(),
             Message::EtcdForward(_) => Operation("forward"),
+            Message::Zk(request) => request.operation(),
+            Message::ZkEvent(_) => Operation("event"),
         }
     }
 
@@ -51,6 +56,7 @@ impl Domain for Locks {
         match message {
             Message::Op(op) => Some(Note::Left { attempt, op: op.id }),
             Message::Etcd(etcd::Rpc::Txn(txn)) => txn.errand.map(|errand| Note::Left { attempt, op: errand.op }),
+            Message::Zk(ZkRequest::Multi(multi)) => multi.errand.map(|errand| Note::Left { attempt, op: errand.op }),
             _ => None,
         }
     }
@@ -113,6 +119,12 @@ pub enum Message {
     EtcdReply(etcd::Reply),
     /// From an etcd server, to who watches.
     EtcdPush(Box<etcd::Push>),
+    /// To a ZooKeeper server.
+    Zk(ZkRequest),
+    /// From a ZooKeeper server.
+    ZkReply(ZkReply),
+    /// From a ZooKeeper server, to who watches.
+    ZkEvent(ZkEvent),
 }
 
 digest_enum!(Message {
@@ -130,6 +142,9 @@ digest_enum!(Message {
     12 => EtcdPush(push),
     13 => EtcdPeer(packet),
     14 => EtcdForward(what),
+    15 => Zk(request),
+    16 => ZkReply(reply),
+    17 => ZkEvent(event),
 });
 
 impl From<ToReplica> for Message {
@@ -155,6 +170,9 @@ impl fmt::Display for Message {
             Self::EtcdPush(push) => push.fmt(f),
             Self::EtcdPeer(packet) => packet.fmt(f),
             Self::EtcdForward(what) => what.fmt(f),
+            Self::Zk(request) => request.fmt(f),
+            Self::ZkReply(reply) => reply.fmt(f),
+            Self::ZkEvent(event) => event.fmt(f),
         }
     }
 }
@@ -192,6 +210,9 @@ carried!(
     Etcd(etcd::Rpc),
     EtcdReply(etcd::Reply),
     EtcdForward(etcd::Forwarded),
+    Zk(ZkRequest),
+    ZkReply(ZkReply),
+    ZkEvent(ZkEvent),
 );
 
 /// Pushes of watches are large, and boxed: unpacked for who gets them.

@@ -10,6 +10,7 @@
 //! | [`none`] | no lock, for comparison |
 //! | [`redis`] | the Redis server, and the lock on one of them |
 //! | [`etcd`] | etcd: its requests and answers |
+//! | [`zookeeper`] | ZooKeeper: its requests and answers |
 //! | [`resource`], [`guard`] | what the locks protect, and the check that protects it without them |
 //! | [`script`], [`client`] | what a client does, and the program that does it |
 //! | [`log`](mod@log) | a replicated log: what servers stand on that agree by majority |
@@ -32,6 +33,7 @@ mod rig;
 pub mod script;
 #[cfg(test)]
 mod testing;
+pub mod zookeeper;
 
 pub use client::play;
 pub use domain::{Locks, Message, Nudge, Record};
