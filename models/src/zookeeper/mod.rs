@@ -5,11 +5,13 @@
 //! | [`path`] | paths of nodes, numbers of sessions and of changes |
 //! | [`api`] | what a client asks |
 //! | [`answer`], [`error`] | what a server answers, and what it tells who watches |
+//! | [`tree`] | nodes and sessions: what all servers agree on |
 
 pub mod answer;
 pub mod api;
 pub mod error;
 pub mod path;
+pub mod tree;
 
 pub use answer::{Answer, Body, Connected, EventKind, OpResult, Stat, ZkEvent, ZkReply};
 pub use api::{Connect, Create, Credentials, Delete, Mode, Multi, Op, SetData, SetWatches, ZkRequest};
