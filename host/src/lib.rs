@@ -19,6 +19,7 @@
 //! | [`ratio`] | parts per million |
 //! | [`program`] | `Host`, `Calls`, `Connection`, `Task`, program points |
 //! | [`join`] | waiting for several things: `first`, `all`, `until` |
+//! | [`bell`] | waiting for another task of the same process |
 //! | [`span`] | durations that are drawn anew each time |
 //! | [`service`] | `Service`, `Context`, `Effect`, `Domain` |
 //! | [`clock`] | a machine's clocks as straight pieces |
@@ -27,6 +28,7 @@
 //! | [`shortage`] | what a machine may run out of |
 //! | [`digest`] | the stable fold behind every trace hash |
 
+pub mod bell;
 pub mod clock;
 pub mod digest;
 pub mod disk;
@@ -41,6 +43,7 @@ pub mod shortage;
 pub mod span;
 pub mod time;
 
+pub use bell::{Bell, Rung};
 pub use clock::{Clock, Segment, Ticking};
 pub use digest::{Digest, Fold};
 pub use disk::Disk;

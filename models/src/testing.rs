@@ -10,7 +10,9 @@ use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context as Waking, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as Waking, Poll, Wake, Waker};
 
 use host::{
     AttemptId, CallError, CallId, Calls, ConnId, ConnectError, Connection, Context, Cue, Domain, Duration, Effect,
@@ -82,6 +84,16 @@ enum Event {
     Point(Point),
 }
 
+/// Whether one task has woken another.
+#[derive(Default)]
+struct Rung(AtomicBool);
+
+impl Wake for Rung {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The client's host, and the test's hand on the world.
 #[derive(Clone)]
 pub(crate) struct Bench(Rc<World>);
@@ -113,7 +125,9 @@ impl Bench {
 
     /// Runs the client's program. `None`: it waits for ever.
     pub(crate) fn run<T>(&self, program: impl Future<Output = T>) -> Option<T> {
-        let (mut program, mut waking) = (pin!(program), Waking::from_waker(Waker::noop()));
+        let rung = Arc::<Rung>::default();
+        let waker = Waker::from(Arc::clone(&rung));
+        let (mut program, mut waking) = (pin!(program), Waking::from_waker(&waker));
         loop {
             self.0.wake.set(None);
             if let Poll::Ready(value) = program.as_mut().poll(&mut waking) {
@@ -127,7 +141,7 @@ impl Bench {
             jobs.append(&mut self.0.jobs.borrow_mut());
             let some_began = jobs.len() > before;
             self.0.jobs.replace(jobs);
-            if !some_ended && !some_began {
+            if !some_ended && !some_began && !rung.0.swap(false, Ordering::Relaxed) {
                 self.0.now.set(self.0.wake.get()?.max(self.0.now.get()));
             }
         }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `timers` | timers on a node's clocks, re-armed when a clock changes |
 //! | `tasks` | the programs' tasks and the ready queue |
+//! | `bells` | how one task wakes another |
 //! | `callers` | who may be interrupted while it waits |
 //! | `connections` | connections, pushed messages, what arrives at either end |
 //! | `dialling` | connections that services open, and which service leads |

@@ -6,7 +6,7 @@
 //! * one thread; equal times run in the order of insertion;
 //! * every draw comes from a stream named for its purpose and entity ([`stream`]);
 //! * integers only, and no collection whose order depends on the process;
-//! * no system clock, no environment, no waker of anybody else's.
+//! * no system clock, no environment, and nobody is woken but by an event or by another task.
 //!
 //! | file | what |
 //! |---|---|
@@ -18,6 +18,7 @@
 //! | `core` and its parts | the kernel's state and rules |
 
 mod admit;
+mod bells;
 mod callers;
 mod calls;
 mod connections;

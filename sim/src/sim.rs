@@ -5,10 +5,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context as TaskContext, Waker};
+use std::task::Context as TaskContext;
 
 use host::{AttemptId, Context, Domain, Duration, Ending, MonoTime, NodeId, Part, Service, Span, WallTime, Words};
 
+use crate::bells::Bells;
 use crate::core::{Core, CueState};
 use crate::event::{Event, PacketId, Step};
 use crate::faults::FaultState;
@@ -43,6 +44,7 @@ pub struct Sim<D: Domain> {
     latencies: Vec<(NodeId, NodeId, Span)>,
     /// What a service sees and wants done, one step after another.
     cx: Context<D>,
+    bells: Bells,
 }
 
 /// What services draw, each from a stream of its own.
@@ -67,7 +69,7 @@ impl<D: Domain> Sim<D> {
         let words = Rc::new(ServiceWords(Rc::clone(&core)));
         let cx = Context { words, ..Context::at(NodeId::default(), MonoTime::default(), WallTime::default()) };
         let (programs, services) = (Vec::with_capacity(8), Vec::with_capacity(8));
-        Self { core, programs, services, latencies: Vec::new(), cx }
+        Self { core, programs, services, latencies: Vec::new(), cx, bells: Bells::default() }
     }
 
     /// Adds a client: a program that ends. The run's end waits for it.
@@ -106,6 +108,7 @@ impl<D: Domain> Sim<D> {
     /// and quicker.
     pub fn reset(&mut self, seed: u64, recording: bool) {
         self.core.borrow_mut().reset(seed, recording);
+        self.bells.reset();
     }
 
     /// Plays the world to its end.
@@ -236,6 +239,9 @@ impl<D: Domain> Sim<D> {
     fn settle(&mut self, most_polls: u64) -> bool {
         let mut polls = 0;
         loop {
+            if self.bells.have_rung() {
+                self.core.borrow_mut().tasks.wake_all(self.bells.take_rung());
+            }
             let work = self.core.borrow_mut().next_work();
             match work {
                 None => return true,
@@ -248,7 +254,7 @@ impl<D: Domain> Sim<D> {
                 }
                 Some(Work::Poll(id, mut future)) => {
                     polls += 1;
-                    let done = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_ready();
+                    let done = future.as_mut().poll(&mut TaskContext::from_waker(self.bells.waker(id))).is_ready();
                     if done {
                         self.drop_task(id, future);
                     } else {

@@ -1,8 +1,8 @@
 //! The programs' tasks and the ready queue.
 //!
-//! One thread, no wakers: whatever a task waits for knows the task and puts it into the ready queue,
-//! first in, first out. A future that is not the kernel's own can therefore not wake anything; a
-//! program that waits for one is stuck, and the run says so.
+//! One thread: whatever a task waits for knows the task and puts it into the ready queue, first in, first out. What is not
+//! the kernel's own can wake a task from within another one ([`bells`](crate::bells)), and from nowhere else: a
+//! program that waits for what no task and no event brings is stuck, and the run says so.
 
 use std::collections::VecDeque;
 use std::future::Future;

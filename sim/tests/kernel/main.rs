@@ -2,6 +2,7 @@
 //! absence when it is off.
 
 mod again;
+mod bells;
 mod cancels;
 mod counts;
 mod crashes;
