@@ -103,12 +103,11 @@ pub enum Body {
 /// What one operation of a multi says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpResult {
-    /// `create`
+    /// `create`, whichever way it was asked: what the node is like, is not told within a multi (of a container alone, and
+    /// read over). It was created by the change that the answer names.
     Created {
         /// Where the node is, with its number.
         path: Path,
-        /// What it is like. (On the wire only of `create2`, which is what is asked here.)
-        stat: Stat,
     },
     /// `delete`
     Deleted,
@@ -204,7 +203,7 @@ digest_enum!(Body {
     9 => Multi { results },
     10 => MultiFailed { at, error, of },
 });
-digest_enum!(OpResult { 1 => Created { path, stat }, 2 => Deleted, 3 => Set { stat }, 4 => Checked });
+digest_enum!(OpResult { 1 => Created { path }, 2 => Deleted, 3 => Set { stat }, 4 => Checked });
 digest_struct!(Stat { czxid, mzxid, pzxid, version, cversion, owner, data_length, children });
 digest_struct!(ZkEvent { kind, path });
 digest_enum!(EventKind { 1 => Created, 2 => Deleted, 3 => DataChanged, 4 => ChildrenChanged });

@@ -6,12 +6,14 @@
 //! | [`api`] | what a client asks |
 //! | [`answer`], [`error`] | what a server answers, and what it tells who watches |
 //! | [`tree`] | nodes and sessions: what all servers agree on |
+//! | [`wire`] | the same as bytes, for real servers |
 
 pub mod answer;
 pub mod api;
 pub mod error;
 pub mod path;
 pub mod tree;
+pub mod wire;
 
 pub use answer::{Answer, Body, Connected, EventKind, OpResult, Stat, ZkEvent, ZkReply};
 pub use api::{Connect, Create, Credentials, Delete, Mode, Multi, Op, SetData, SetWatches, ZkRequest};

@@ -143,7 +143,8 @@ impl Node {
             pzxid: self.pzxid,
             version: self.version,
             cversion: self.created.wrapping_mul(2).wrapping_sub(children.cast_signed()),
-            owner: self.owner,
+            // Clients are told of no owner then (`getClientEphemeralOwner`).
+            owner: self.owner.filter(|owner| *owner != CONTAINER),
             data_length: u32::try_from(self.data.as_bytes().len()).expect("little data"),
             children,
         }
@@ -280,12 +281,14 @@ impl Writing<'_> {
             }
             Change::One { session, op } => {
                 self.is_there(*session)?;
-                Ok(match self.op(*session, op)? {
-                    OpResult::Created { path, stat } => Body::Created { path, stat },
-                    OpResult::Deleted => Body::Deleted,
-                    OpResult::Set { stat } => Body::Set { stat },
-                    OpResult::Checked => Body::Nothing,
-                })
+                match op {
+                    Op::Create(create) => {
+                        self.create(*session, create).map(|(path, stat)| Body::Created { path, stat })
+                    }
+                    Op::Delete(delete) => self.delete(delete).map(|()| Body::Deleted),
+                    Op::SetData(set) => self.set(set).map(|stat| Body::Set { stat }),
+                    Op::Check { path, version } => self.tree.node(path)?.has(*version).map(|()| Body::Nothing),
+                }
             }
             Change::Multi { session, multi } => {
                 self.is_there(*session)?;
@@ -325,17 +328,14 @@ impl Writing<'_> {
 
     fn op(&mut self, session: SessionId, op: &Op) -> Result<OpResult, ZkError> {
         match op {
-            Op::Create(create) => self.create(session, create),
-            Op::Delete(delete) => self.delete(delete),
-            Op::SetData(set) => self.set(set),
-            Op::Check { path, version } => {
-                self.tree.node(path)?.has(*version)?;
-                Ok(OpResult::Checked)
-            }
+            Op::Create(create) => self.create(session, create).map(|(path, _)| OpResult::Created { path }),
+            Op::Delete(delete) => self.delete(delete).map(|()| OpResult::Deleted),
+            Op::SetData(set) => self.set(set).map(|stat| OpResult::Set { stat }),
+            Op::Check { path, version } => self.tree.node(path)?.has(*version).map(|()| OpResult::Checked),
         }
     }
 
-    fn create(&mut self, session: SessionId, create: &Create) -> Result<OpResult, ZkError> {
+    fn create(&mut self, session: SessionId, create: &Create) -> Result<(Path, Stat), ZkError> {
         let parent = self.tree.node(&parent_of(&create.path))?;
         let path = if create.mode.is_sequential() { create.path.numbered(parent.created) } else { create.path };
         if self.tree.nodes.contains_key(&path) {
@@ -360,10 +360,10 @@ impl Writing<'_> {
         self.touch(path);
         self.tree.nodes.insert(path, node);
         self.happened.push(Happened { path, what: What::Created });
-        Ok(OpResult::Created { path, stat })
+        Ok((path, stat))
     }
 
-    fn delete(&mut self, delete: &Delete) -> Result<OpResult, ZkError> {
+    fn delete(&mut self, delete: &Delete) -> Result<(), ZkError> {
         let Delete { path, version } = *delete;
         if path.is_root() || OWN.iter().any(|own| Path::from(*own) == path) {
             return Err(ZkError::BadArguments);
@@ -374,10 +374,10 @@ impl Writing<'_> {
             return Err(ZkError::NotEmpty);
         }
         self.remove(path);
-        Ok(OpResult::Deleted)
+        Ok(())
     }
 
-    fn set(&mut self, set: &SetData) -> Result<OpResult, ZkError> {
+    fn set(&mut self, set: &SetData) -> Result<Stat, ZkError> {
         self.tree.node(&set.path)?.has(set.version)?;
         let zxid = self.tree.zxid;
         let node = self.touch(set.path).expect("it is there");
@@ -386,7 +386,7 @@ impl Writing<'_> {
         node.mzxid = zxid;
         let stat = node.stat();
         self.happened.push(Happened { path: set.path, what: What::Written });
-        Ok(OpResult::Set { stat })
+        Ok(stat)
     }
 
     /// A node is no more. It is there, and has no children.
