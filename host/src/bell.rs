@@ -28,7 +28,6 @@ impl Bell {
     }
 
     /// Ends once it has rung after this call.
-    #[must_use]
     pub fn rung(&self) -> Rung {
         Rung { bell: self.clone(), since: self.0.rings.get() }
     }
