@@ -10,9 +10,11 @@
 //! | [`servers`] | starting real servers in folders of their own, stopping them, leaving nothing behind |
 //! | [`servers::redis`], [`servers::sentinel`] | redis-server; Sentinel |
 //! | [`servers::etcd`] | etcd, one member or several |
+//! | [`servers::zookeeper`] | ZooKeeper, one server or several |
 //! | [`mod@clock`] | a server's own wall clock: one that stands still until it is set, or one that is ahead |
 //! | [`resp`] | a connection to Redis that keeps replies as they came |
 //! | [`gateway`] | what an etcd server is asked over HTTP |
+//! | [`jute`] | a connection to ZooKeeper |
 //! | [`run`] | one run: servers, processes, faults, the guarded resource |
 //! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio, the `redis` crate, and HTTP for etcd |
 //! | `line` | what the two say to each other |
@@ -44,6 +46,7 @@
 pub mod client;
 pub mod clock;
 pub mod gateway;
+pub mod jute;
 mod ledger;
 mod line;
 mod now;

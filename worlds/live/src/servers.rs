@@ -6,6 +6,7 @@
 pub mod etcd;
 pub mod redis;
 pub mod sentinel;
+pub mod zookeeper;
 
 use std::io;
 use std::os::unix::process::CommandExt;
