@@ -1,0 +1,77 @@
+//! Conformance: the model of ZooKeeper held against real servers.
+//!
+//! | file | what |
+//! |---|---|
+//! | `random` | random requests of several clients, to the model and to one server or three: every reply and event equal |
+//! | `sequence` | what such a sequence is made of |
+//! | `model` | what all servers agree on, and who watches what, without the log between them |
+//!
+//! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
+//! run without a single request. `UPDATE_GOLDEN=1` writes the transcripts down.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod model;
+mod random;
+mod sequence;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use common::Outcome;
+use fencepost_live::servers::zookeeper::ZkEnsemble;
+use libtest_mimic::{Arguments, Trial, run};
+
+fn main() -> ExitCode {
+    let version = ZkEnsemble::version();
+    let is_installed = version.is_ok();
+    let mut trials = Vec::new();
+    let mut add = |name: &str, play: Box<dyn FnOnce() -> Outcome + Send>| {
+        trials.push(Trial::test(name, play).with_kind("zookeeper").with_ignored_flag(!is_installed));
+    };
+    for (name, play) in random::TRIALS {
+        add(name, Box::new(play));
+    }
+    let conclusion = run(&Arguments::from_args(), trials);
+    println!("{}: {}", version.unwrap_or_else(|error| format!("no zookeeper ({error})")), Counts::now());
+    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
+    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+}
+
+/// What all trials counted together.
+struct Counts {
+    /// Replies that were held against the model's, or the transcript's.
+    replies: AtomicU64,
+    /// To random requests.
+    random: AtomicU64,
+    /// Events of watches.
+    events: AtomicU64,
+    /// Sessions that ended by themselves, within their window.
+    ended: AtomicU64,
+    /// Differences.
+    different: AtomicU64,
+}
+
+static COUNTS: Counts = Counts {
+    replies: AtomicU64::new(0),
+    random: AtomicU64::new(0),
+    events: AtomicU64::new(0),
+    ended: AtomicU64::new(0),
+    different: AtomicU64::new(0),
+};
+
+impl Counts {
+    fn now() -> String {
+        let [replies, random, events, ended, different] =
+            [&COUNTS.replies, &COUNTS.random, &COUNTS.events, &COUNTS.ended, &COUNTS.different]
+                .map(|count| count.load(Relaxed));
+        format!(
+            "{replies} replies compared, {random} of them to random requests, {events} events, {different} differences \
+             ({ended} sessions ended by themselves, each in its time)"
+        )
+    }
+}
+
+fn count(what: &AtomicU64, by: u64) {
+    what.fetch_add(by, Relaxed);
+}
