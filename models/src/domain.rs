@@ -17,7 +17,7 @@ use crate::redis::sentinel::{Answer, Ask, Memory, Told};
 use crate::redis::{self, Command, Key, Published, Reply};
 use crate::resource::{Op, OpReply, Stored};
 use crate::script::points;
-use crate::zookeeper::{ZkEvent, ZkReply, ZkRequest};
+use crate::zookeeper::{FromLeader, ToLeader, ZkEvent, ZkLog, ZkReply, ZkRequest};
 
 /// The domain of distributed locks.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,9 @@ impl Domain for Locks {
             Message::EtcdForward(_) => Operation("forward"),
             Message::Zk(request) => request.operation(),
             Message::ZkEvent(_) => Operation("event"),
+            Message::ZkPeer(packet) => packet.operation(),
+            Message::ZkToLeader(what) => what.operation(),
+            Message::ZkFromLeader(what) => what.operation(),
         }
     }
 
@@ -56,7 +59,7 @@ impl Domain for Locks {
         match message {
             Message::Op(op) => Some(Note::Left { attempt, op: op.id }),
             Message::Etcd(etcd::Rpc::Txn(txn)) => txn.errand.map(|errand| Note::Left { attempt, op: errand.op }),
-            Message::Zk(ZkRequest::Multi(multi)) => multi.errand.map(|errand| Note::Left { attempt, op: errand.op }),
+            Message::Zk(request) => request.errand().map(|errand| Note::Left { attempt, op: errand.op }),
             _ => None,
         }
     }
@@ -120,11 +123,17 @@ pub enum Message {
     /// From an etcd server, to who watches.
     EtcdPush(Box<etcd::Push>),
     /// To a ZooKeeper server.
-    Zk(ZkRequest),
+    Zk(Box<ZkRequest>),
     /// From a ZooKeeper server.
     ZkReply(ZkReply),
     /// From a ZooKeeper server, to who watches.
-    ZkEvent(ZkEvent),
+    ZkEvent(Box<ZkEvent>),
+    /// Between the members of a ZooKeeper ensemble, about the log.
+    ZkPeer(Box<Packet<ZkLog>>),
+    /// From a member of a ZooKeeper ensemble to its leader, beside the log.
+    ZkToLeader(Box<ToLeader>),
+    /// From the leader of a ZooKeeper ensemble to who follows it, beside the log.
+    ZkFromLeader(FromLeader),
 }
 
 digest_enum!(Message {
@@ -145,13 +154,10 @@ digest_enum!(Message {
     15 => Zk(request),
     16 => ZkReply(reply),
     17 => ZkEvent(event),
+    18 => ZkPeer(packet),
+    19 => ZkToLeader(what),
+    20 => ZkFromLeader(what),
 });
-
-impl From<ToReplica> for Message {
-    fn from(feed: ToReplica) -> Self {
-        Self::Feed(Box::new(feed))
-    }
-}
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,6 +179,9 @@ impl fmt::Display for Message {
             Self::Zk(request) => request.fmt(f),
             Self::ZkReply(reply) => reply.fmt(f),
             Self::ZkEvent(event) => event.fmt(f),
+            Self::ZkPeer(packet) => packet.fmt(f),
+            Self::ZkToLeader(what) => what.fmt(f),
+            Self::ZkFromLeader(what) => what.fmt(f),
         }
     }
 }
@@ -210,28 +219,32 @@ carried!(
     Etcd(etcd::Rpc),
     EtcdReply(etcd::Reply),
     EtcdForward(etcd::Forwarded),
-    Zk(ZkRequest),
     ZkReply(ZkReply),
-    ZkEvent(ZkEvent),
+    ZkFromLeader(FromLeader),
 );
 
-/// Pushes of watches are large, and boxed: unpacked for who gets them.
-impl From<etcd::Push> for Message {
-    fn from(push: etcd::Push) -> Self {
-        Self::EtcdPush(Box::new(push))
-    }
-}
-
-impl TryFrom<Message> for etcd::Push {
-    type Error = Message;
-
-    fn try_from(message: Message) -> Result<Self, Message> {
-        match message {
-            Message::EtcdPush(push) => Ok(*push),
-            other => Err(other),
+/// What is large is boxed: unpacked for who gets it.
+macro_rules! boxed {
+    ($($variant:ident($type:ty)),* $(,)?) => { $(
+        impl From<$type> for Message {
+            fn from(content: $type) -> Self {
+                Self::$variant(Box::new(content))
+            }
         }
-    }
+
+        impl TryFrom<Message> for $type {
+            type Error = Message;
+
+            fn try_from(message: Message) -> Result<Self, Message> {
+                match message {
+                    Message::$variant(content) => Ok(*content),
+                    other => Err(other),
+                }
+            }
+        }
+    )* };
 }
+boxed!(Feed(ToReplica), EtcdPush(etcd::Push), Zk(ZkRequest), ZkEvent(ZkEvent), ZkToLeader(ToLeader));
 
 /// No message is the one that is never sent.
 impl TryFrom<Message> for Never {
@@ -255,6 +268,8 @@ pub enum Record {
     Sentinel(Memory),
     /// A member of an etcd cluster: its log.
     Etcd(Written<EtcdLog>),
+    /// A member of a ZooKeeper ensemble: its log.
+    ZooKeeper(Written<ZkLog>),
 }
 
 /// Whatever a fault may do inside a service.

@@ -11,6 +11,7 @@ mod sentinel;
 mod server;
 mod service;
 pub mod switch;
+pub mod zookeeper;
 
 pub use etcd::{EtcdLock, EtcdServers, KeyLock, LEAST_LEASE, MOST_MEMBERS, MutexLock, RecordLock};
 pub use redis::{
@@ -23,6 +24,7 @@ pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
 pub use sentinel::{FindsPrimary, MOST as MOST_SENTINELS, SentinelLock, SentinelServers, VerifiesPrimary, WaitFor};
 pub use server::{MOST_NODES, Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
+pub use zookeeper::ZkServers;
 
 use host::{Clock, Duration, Name, Operation, Point, Ppm, nanos};
 use spec::{Assumption, Level, Promise};

@@ -13,6 +13,7 @@ use models::redis::replication::Replicates;
 use models::redis::sentinel::Watches;
 use models::resource::{Op, Resource};
 use models::script::Script;
+use models::zookeeper::ZooKeeper;
 use models::{Locks, Nudge, redis};
 use sim::{Bounds, Entity, Lasts, Link, MessageMatch, NodeSpec, Outcome, ServiceFactory, Sim, Target, When};
 use spec::{Note, Rules};
@@ -283,6 +284,10 @@ fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<
         (ServerKind::Etcd, Service::Etcd(settings)) => {
             let (members, settings): (Vec<_>, _) = (nodes.of_kind(ServerKind::Etcd).collect(), *settings);
             Box::new(move || Box::new(Etcd::new(&members, settings)))
+        }
+        (ServerKind::ZooKeeper, Service::ZooKeeper(settings)) => {
+            let (members, settings): (Vec<_>, _) = (nodes.of_kind(ServerKind::ZooKeeper).collect(), *settings);
+            Box::new(move || Box::new(ZooKeeper::new(&members, settings)))
         }
         _ => {
             let settings = service.redis();

@@ -7,6 +7,7 @@ use host::Clock;
 use super::etcd::EtcdServers;
 use super::sentinel::SentinelServers;
 use super::server::RedisServer;
+use super::zookeeper::ZkServers;
 
 /// What a lock server does: what runs on its machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,18 +22,20 @@ pub enum ServerKind {
     Sentinel,
     /// A member of an etcd cluster.
     Etcd,
+    /// A member of a ZooKeeper ensemble.
+    ZooKeeper,
 }
 
 impl ServerKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Redis, Self::Primary, Self::Replica, Self::Sentinel, Self::Etcd];
+    pub const ALL: [Self; 6] = [Self::Redis, Self::Primary, Self::Replica, Self::Sentinel, Self::Etcd, Self::ZooKeeper];
 
     /// By which name its nodes draw randomness, with their number in their group: never by the number of the node, so
     /// that the same faults can be played against every lock.
     #[must_use]
     pub const fn role(self) -> &'static str {
         match self {
-            Self::Redis | Self::Primary | Self::Etcd => "server",
+            Self::Redis | Self::Primary | Self::Etcd | Self::ZooKeeper => "server",
             Self::Replica => "replica",
             Self::Sentinel => "sentinel",
         }
@@ -43,7 +46,7 @@ impl ServerKind {
     #[must_use]
     pub const fn group_word(self) -> Option<&'static str> {
         match self {
-            Self::Redis | Self::Primary | Self::Etcd => None,
+            Self::Redis | Self::Primary | Self::Etcd | Self::ZooKeeper => None,
             Self::Replica => Some("replicas"),
             Self::Sentinel => Some("sentinels"),
         }
@@ -54,7 +57,16 @@ impl ServerKind {
     pub const fn talks(self) -> bool {
         match self {
             Self::Redis => false,
-            Self::Primary | Self::Replica | Self::Sentinel | Self::Etcd => true,
+            Self::Primary | Self::Replica | Self::Sentinel | Self::Etcd | Self::ZooKeeper => true,
+        }
+    }
+
+    /// Whether it is one of several that agree, of which one leads.
+    #[must_use]
+    pub const fn agrees(self) -> bool {
+        match self {
+            Self::Redis | Self::Primary | Self::Replica | Self::Sentinel => false,
+            Self::Etcd | Self::ZooKeeper => true,
         }
     }
 
@@ -63,7 +75,7 @@ impl ServerKind {
     pub const fn decides(self) -> bool {
         match self {
             Self::Redis | Self::Primary | Self::Replica => true,
-            Self::Sentinel | Self::Etcd => false,
+            Self::Sentinel | Self::Etcd | Self::ZooKeeper => false,
         }
     }
 
@@ -71,7 +83,7 @@ impl ServerKind {
     #[must_use]
     pub const fn grants(self) -> bool {
         match self {
-            Self::Redis | Self::Primary | Self::Replica | Self::Etcd => true,
+            Self::Redis | Self::Primary | Self::Replica | Self::Etcd | Self::ZooKeeper => true,
             Self::Sentinel => false,
         }
     }
@@ -104,6 +116,8 @@ pub enum Service {
     Sentinel(SentinelServers),
     /// The members of an etcd cluster: `service.etcd`.
     Etcd(EtcdServers),
+    /// The members of a ZooKeeper ensemble: `service.zookeeper`.
+    ZooKeeper(ZkServers),
 }
 
 impl Default for Service {
@@ -119,6 +133,7 @@ impl Service {
         match name {
             Some(super::sentinel::NAME) => Self::Sentinel(SentinelServers::default()),
             Some(super::etcd::NAME) => Self::Etcd(EtcdServers::default()),
+            Some(super::zookeeper::NAME) => Self::ZooKeeper(ZkServers::default()),
             _ => Self::default(),
         }
     }
@@ -128,7 +143,7 @@ impl Service {
     pub fn redis(&self) -> RedisServer {
         match self {
             Self::Redis(redis) => *redis,
-            Self::Sentinel(_) | Self::Etcd(_) => RedisServer::default(),
+            Self::Sentinel(_) | Self::Etcd(_) | Self::ZooKeeper(_) => RedisServer::default(),
         }
     }
 
@@ -140,7 +155,7 @@ impl Service {
             // A Sentinel gives none.
             ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel => Clock::Wall,
             // 3.4.23 reads the wall clock as well, to its disadvantage.
-            ServerKind::Etcd => Clock::Monotonic,
+            ServerKind::Etcd | ServerKind::ZooKeeper => Clock::Monotonic,
         }
     }
 }

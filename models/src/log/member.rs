@@ -229,6 +229,20 @@ impl<L: Replicated> Member<L> {
         ticket
     }
 
+    /// Gives up on its leader, or on leading, and looks for one: for a server that has a rule of its own for when. What it
+    /// proposed as the leader may yet be agreed upon.
+    pub fn look(&mut self, cx: &mut Context<L::Domain>) {
+        let term = self.raft().raft.term;
+        self.raft().raft.become_follower(term, INVALID_ID);
+        self.settle(cx);
+    }
+
+    /// Stands for election now, unless it leads: for a server that has a rule of its own for when.
+    pub fn stand(&mut self, cx: &mut Context<L::Domain>) {
+        self.raft().campaign().expect("who is among the members may stand");
+        self.settle(cx);
+    }
+
     /// Nobody waits for it any more: if it still waits for a leader, it is not proposed. Whether it did.
     pub fn withdraw(&mut self, ticket: Ticket) -> bool {
         let place = self.queued.iter().position(|proposal| proposal.ticket == ticket);

@@ -200,6 +200,15 @@ impl ZkRequest {
         Self::Create(Box::new(Create { path, data, mode }))
     }
 
+    /// What it does to an object in the ensemble, for the history.
+    #[must_use]
+    pub fn errand(&self) -> Option<Errand> {
+        match self {
+            Self::Multi(multi) => multi.errand,
+            _ => None,
+        }
+    }
+
     /// The name by which faults know it.
     #[must_use]
     pub const fn operation(&self) -> Operation {

@@ -7,18 +7,29 @@
 //! | [`answer`], [`error`] | what a server answers, and what it tells who watches |
 //! | [`tree`] | nodes and sessions: what all servers agree on |
 //! | [`wire`] | the same as bytes, for real servers |
+//! | [`tracker`] | how long sessions live: what the leader counts |
+//! | [`learner`] | what a leader and who follows it tell each other |
+//! | [`server`] | one member of an ensemble |
+//! | [`names`], [`owners`] | where locks are, and for the history: whose they are |
 
 pub mod answer;
 pub mod api;
 pub mod error;
+pub mod learner;
+pub mod names;
+pub mod owners;
 pub mod path;
+pub mod server;
+pub mod tracker;
 pub mod tree;
 pub mod wire;
 
 pub use answer::{Answer, Body, Connected, EventKind, OpResult, Stat, ZkEvent, ZkReply};
 pub use api::{Connect, Create, Credentials, Delete, Mode, Multi, Op, SetData, SetWatches, ZkRequest};
 pub use error::ZkError;
+pub use learner::{FromLeader, ToLeader};
 pub use path::{Guid, Millis, NodeName, Path, SessionId, Zxid};
+pub use server::{ZkLog, ZooKeeper};
 
 /// What is in a node: bytes.
 pub type Value = crate::redis::Value;

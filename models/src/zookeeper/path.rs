@@ -145,6 +145,12 @@ impl NodeName {
         if self.guid.is_some() { self.after } else { self.before }
     }
 
+    /// The number at its end.
+    #[must_use]
+    pub const fn number(&self) -> Option<i32> {
+        self.number
+    }
+
     /// The number behind a stem, if it has that stem.
     #[must_use]
     pub fn number_after(&self, stem: Name) -> Option<i32> {

@@ -14,6 +14,7 @@
 //! Left out: `ctime` and `mtime`, access control, quotas, nodes with a time to live, the form of paths.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use host::digest_enum;
 
@@ -66,6 +67,18 @@ digest_enum!(Change {
     4 => Multi { session, multi },
     5 => Reap { path },
 });
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open { .. } => f.write_str("begins"),
+            Self::Close { .. } => f.write_str("ends"),
+            Self::One { op, .. } => op.fmt(f),
+            Self::Multi { multi, .. } => multi.fmt(f),
+            Self::Reap { path } => write!(f, "delete container {path}"),
+        }
+    }
+}
 
 /// What came of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -231,7 +244,7 @@ impl Tree {
     ///
     /// # Errors
     /// [`ZkError::NoNode`].
-    pub fn children(&self, path: &Path) -> Result<impl Iterator<Item = NodeName>, ZkError> {
+    pub fn children(&self, path: &Path) -> Result<impl Iterator<Item = NodeName> + use<'_>, ZkError> {
         Ok(self.node(path)?.children.iter().copied())
     }
 

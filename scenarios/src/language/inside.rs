@@ -94,7 +94,7 @@ pub(super) fn restore(fields: &mut Fields<'_>, world: &World, roles: Roles) -> O
         let nodes = world.names.several(sink, node, roles)?;
         only(sink, node.site, &nodes, world, &[Kind::Server], "only lock servers have a backup")?;
         let is_whole = nodes.len() == world.names.servers().len();
-        if nodes.iter().any(|node| world.names.server_kind(node) == Some(ServerKind::Etcd)) && !is_whole {
+        if nodes.iter().any(|node| world.names.server_kind(node).is_some_and(ServerKind::agrees)) && !is_whole {
             let message = "a member that forgets what it had told the others breaks what they rest on: all members are \
                            restored, or none (leave out `node`)";
             sink.error(node.site, message);
@@ -104,7 +104,7 @@ pub(super) fn restore(fields: &mut Fields<'_>, world: &World, roles: Roles) -> O
     });
     let keeps = |service: &Service| match service {
         Service::Redis(redis) => redis.persistence != Persistence::None,
-        Service::Etcd(_) => true,
+        Service::Etcd(_) | Service::ZooKeeper(_) => true,
         Service::Sentinel(_) => false,
     };
     if !world.service.as_ref().is_none_or(keeps) {

@@ -143,11 +143,16 @@ impl Names {
         self.nodes.iter().any(|node| node.server == Some(kind))
     }
 
+    /// Whether the lock's servers agree, and one of them leads.
+    pub(super) fn agrees(&self) -> bool {
+        self.nodes.iter().any(|node| node.server.is_some_and(ServerKind::agrees))
+    }
+
     /// What that lock server is, if it is one.
     pub(super) fn server_kind(&self, node: &NodeRef) -> Option<ServerKind> {
         match node {
             NodeRef::Primary => Some(ServerKind::Primary),
-            NodeRef::Leader => Some(ServerKind::Etcd),
+            NodeRef::Leader => self.nodes.iter().filter_map(|node| node.server).find(|kind| kind.agrees()),
             NodeRef::Named(name) => self.nodes.iter().find(|known| known.name == *name)?.server,
             NodeRef::Holder | NodeRef::Any(_) => None,
         }
@@ -261,10 +266,10 @@ impl Names {
                 sink.error_with(node.site, message, Some(help.to_owned()));
                 return None;
             }
-            LEADER if self.has(ServerKind::Etcd) || !self.servers_known => return Some(vec![NodeRef::Leader]),
+            LEADER if self.agrees() || !self.servers_known => return Some(vec![NodeRef::Leader]),
             PRIMARY | LEADER => {
-                let other = [(ServerKind::Primary, PRIMARY), (ServerKind::Etcd, LEADER)];
-                let there = other.into_iter().find(|(kind, _)| self.has(*kind));
+                let other = [(self.has(ServerKind::Primary), PRIMARY), (self.agrees(), LEADER)];
+                let there = other.into_iter().find(|(is_there, _)| *is_there);
                 let meant = there.map(|(_, role)| format!("they have a `{role}`"));
                 sink.error_with(node.site, format!("this lock's servers have no {name}"), meant);
                 return None;

@@ -1,8 +1,9 @@
 //! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other,
-//! `service.redis-sentinel`, and `service.etcd`. A cell has the servers of its lock; those that a file sets are to be these.
+//! `service.redis-sentinel`, `service.etcd` and `service.zookeeper`. A cell has the servers of its lock; those that a file sets are to be these.
 
 use models::lock::{
     EtcdServers, Lock, MOST_MEMBERS, MOST_NODES, MOST_SENTINELS as MOST, RedisServer, SentinelServers, Service,
+    ZkServers,
 };
 
 use super::error::Sink;
@@ -11,14 +12,14 @@ use super::reader::{Fields, choice};
 use super::value::{integer, positive, span};
 
 /// Servers of the language that nobody has modelled yet.
-const NOT_YET: [&str; 2] = ["zookeeper", "postgres"];
+const NOT_YET: [&str; 1] = ["postgres"];
 
 /// Reads `service`: how the lock servers are set. `lock` is the file's, if it could be read.
 pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Service> {
     let sink = fields.sink;
     let name = lock.map(|lock| lock.facts().service_name);
     let Some(entry) = fields.get("service") else { return Some(Service::by_default(name)) };
-    let choice = choice(sink, &entry.node, "the service", &["redis", "redis-sentinel", "etcd"], &NOT_YET)?;
+    let choice = choice(sink, &entry.node, "the service", &["redis", "redis-sentinel", "etcd", "zookeeper"], &NOT_YET)?;
     if let Some(name) = name.filter(|name| *name != choice.name) {
         let message = format!("these are not the servers of this cell's lock, which are set below `service.{name}`");
         sink.error(choice.site, message);
@@ -32,6 +33,7 @@ pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Se
         }),
         "redis-sentinel" => choice.table(sink, sentinel).map(Service::Sentinel),
         "etcd" => choice.table(sink, etcd).map(Service::Etcd),
+        "zookeeper" => choice.table(sink, zookeeper).map(Service::ZooKeeper),
         other => unreachable!("no reader for the service `{other}`"),
     }
 }
@@ -50,22 +52,46 @@ fn nodes(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<u16> {
 
 fn etcd(fields: &mut Fields<'_>) -> Option<EtcdServers> {
     let default = EtcdServers::default();
-    let site = fields.get("members").map_or(fields.site, |entry| entry.node.site);
-    let members =
-        fields.or("members", default.members, |sink, node| integer(sink, node, "members are counted", 1, MOST_MEMBERS));
+    let members = members(fields, default.members);
     let (version, pre_vote, checkpoints, restored) = (switch(fields), switch(fields), switch(fields), switch(fields));
-    if let Some(members) = members
-        && members % 2 == 0
-    {
-        fields.sink.error(site, "an even number of members bears no more deaths than one less: take 1, 3 or 5");
-        return None;
-    }
     Some(EtcdServers {
         members: members?,
         version: version?,
         pre_vote: pre_vote?,
         checkpoints: checkpoints?,
         restored: restored?,
+    })
+}
+
+fn zookeeper(fields: &mut Fields<'_>) -> Option<ZkServers> {
+    let default = ZkServers::default();
+    let members = members(fields, default.members);
+    let tick = fields.or("tick", default.tick, |sink, node| {
+        let tick = positive(sink, node)?;
+        if tick < LEAST_TICK {
+            sink.error(node.site, "a tick is 10 ms at least: members say each half of one that they are there");
+            return None;
+        }
+        Some(tick)
+    });
+    let sync_limit = fields.or("sync-limit", default.sync_limit, |sink, node| {
+        integer(sink, node, "`sync-limit` is a number of ticks", 2, MOST_TICKS)
+    });
+    Some(ZkServers { members: members?, tick: tick?, sync_limit: sync_limit? })
+}
+
+const LEAST_TICK: host::Duration = host::Duration::from_millis(10);
+const MOST_TICKS: u16 = 50;
+
+/// How many members a cluster has.
+fn members(fields: &mut Fields<'_>, default: u16) -> Option<u16> {
+    fields.or("members", default, |sink, node| {
+        let members = integer(sink, node, "members are counted", 1, MOST_MEMBERS)?;
+        if members % 2 == 0 {
+            sink.error(node.site, "an even number of members bears no more deaths than one less: take 1, 3 or 5");
+            return None;
+        }
+        Some(members)
     })
 }
 

@@ -91,8 +91,7 @@ fn of_service(cell: &Cell) -> Vec<String> {
         match kind {
             ServerKind::Redis | ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel | ServerKind::Etcd => {
             }
-            #[expect(unreachable_patterns, reason = "a new kind of server is refused until it has its line here")]
-            _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
+            ServerKind::ZooKeeper => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
         }
     }
     if let Service::Sentinel(servers) = &cell.service

@@ -51,7 +51,7 @@ impl<L: Replicated> Member<L> {
     fn attend(&mut self, cx: &mut Context<L::Domain>, said: &mut Vec<Message>) -> bool {
         let mut ready = self.raft().ready();
         if ready.ss().is_some() || ready.hs().is_some() {
-            self.stand(cx);
+            self.tell_standing(cx);
         }
         add(said, ready.take_messages());
         if !ready.snapshot().is_empty() {
@@ -88,7 +88,7 @@ impl<L: Replicated> Member<L> {
     }
 
     /// What `raft` knows of who leads may have changed.
-    fn stand(&mut self, cx: &mut Context<L::Domain>) {
+    fn tell_standing(&mut self, cx: &mut Context<L::Domain>) {
         let raft = &self.raft().raft;
         let now = Standing { leads: raft.state == StateRole::Leader, leader: raft.leader_id, term: raft.term };
         let before = std::mem::replace(&mut self.told, now);
