@@ -124,6 +124,13 @@ impl<H: EtcdHost> EtcdMutex<H> {
         self.0.client.call(host, Delete::one(key).into()).await
     }
 
+    /// Nobody confirmed that its key in that session is deleted, or not there.
+    fn is_not_confirmed(&self, session: &Rc<Session>) {
+        if self.0.switches.on_failed_unlock == OnFailedUnlock::SessionLeft {
+            self.0.sessions.leave(session);
+        }
+    }
+
     /// The operation as one transaction with what is compared: `Mutex.IsOwner`, or the object's version.
     fn guarded(&self, lease: &Lease<Ticket>, op: &GuardedOp) -> Option<Txn> {
         let object = names::object(op.object);
@@ -173,8 +180,11 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
     async fn acquire_by(&self, host: &H, lock: LockName, until: Option<MonoTime>) -> Acquired<Ticket> {
         let Inner { client, sessions, .. } = &*self.0;
         let Ok(session) = sessions.current(host, client).await else { return Acquired::Failed };
-        // What an answer would have told is lost with it: the key may stand in the queue until the session ends.
-        let Ok(place) = self.queue_up(host, lock, &session).await else { return Acquired::Failed };
+        let Ok(place) = self.queue_up(host, lock, &session).await else {
+            // What an answer would have told is lost with it: the key may stand in the queue until the session ends.
+            self.is_not_confirmed(&session);
+            return Acquired::Failed;
+        };
         if place.is_first {
             return self.granted(&place, session);
         }
@@ -191,7 +201,10 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
             Some(Ok(false)) => Acquired::Denied,
             Some(Err(_)) | None => match self.delete(host, place.key).await {
                 Ok(_) => Acquired::Denied,
-                Err(_) => Acquired::Failed,
+                Err(_) => {
+                    self.is_not_confirmed(&session);
+                    Acquired::Failed
+                }
             },
         }
     }
@@ -230,9 +243,7 @@ impl<H: EtcdHost> Recipe<H> for EtcdMutex<H> {
         match self.delete(host, lease.proof.key).await {
             Ok(_) => Release::Confirmed,
             Err(_) => {
-                if self.0.switches.on_failed_unlock == OnFailedUnlock::SessionLeft {
-                    self.0.sessions.leave(&lease.proof.session);
-                }
+                self.is_not_confirmed(&lease.proof.session);
                 Release::Refused
             }
         }
