@@ -38,6 +38,7 @@ conformance:
 transcripts:
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test conformance -- transcript
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test etcd -- transcript
+    UPDATE_GOLDEN=1 cargo test -p fencepost-live --test zookeeper -- transcript
 
 # The replicated log under everything that can go wrong, for so many seeds
 soak SEEDS="1000000":

@@ -1,8 +1,12 @@
-//! The models of Redis and etcd held against the committed answers of real servers; `just transcripts` writes those down.
+//! The models of Redis, etcd and ZooKeeper held against the committed answers of real servers; `just transcripts` writes those down.
 
 mod etcd;
 mod format;
 mod model;
+#[path = "../../src/rig.rs"]
+#[expect(dead_code, reason = "the models' own tests need more of it")]
+mod rig;
+mod zookeeper;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,6 +15,7 @@ use std::path::{Path, PathBuf};
 use format::{Ask, End, Of, Row, START, Transcript, without_script};
 use host::{ConnId, Service, Shortage, Shortages};
 use model::Model;
+use models::domain;
 use models::lock::Persistence;
 use models::lock::switch::Choice;
 use models::redis::{Command, Value};

@@ -22,6 +22,8 @@ pub struct Connection {
     /// What was asked and is not answered.
     asked: BTreeMap<Xid, ZkRequest>,
     next: Xid,
+    /// What has come last.
+    last: Vec<u8>,
 }
 
 impl Connection {
@@ -33,7 +35,7 @@ impl Connection {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { stream, read: Vec::new(), asked: BTreeMap::new(), next: Xid(1) })
+        Ok(Self { stream, read: Vec::new(), asked: BTreeMap::new(), next: Xid(1), last: Vec::new() })
     }
 
     /// Begins a session, or goes on with one. `None`: the server has hung up without a word.
@@ -79,7 +81,10 @@ impl Connection {
     /// # Errors
     /// If the connection breaks, or what comes is not known.
     pub fn ask(&mut self, request: ZkRequest) -> io::Result<(Vec<ZkEvent>, Option<Answer>)> {
-        let asked = self.send(request)?;
+        let asked = match self.send(request) {
+            Err(error) if is_hung_up(&error) => return Ok((Vec::new(), None)),
+            sent => sent?,
+        };
         let mut events = Vec::new();
         loop {
             match self.receive()? {
@@ -91,6 +96,12 @@ impl Connection {
         }
     }
 
+    /// What the server said last, as it came: with what the model reads over.
+    #[must_use]
+    pub fn last_content(&self) -> &[u8] {
+        &self.last
+    }
+
     /// The content of the next frame. `None`: there is none any more.
     fn frame(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = [0; 4_096];
@@ -98,17 +109,22 @@ impl Connection {
             if let Some((content, length)) = cut_frame(&self.read).map_err(bad)? {
                 let content = content.to_vec();
                 self.read.drain(..length);
+                self.last.clone_from(&content);
                 return Ok(Some(content));
             }
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Ok(None),
                 Ok(length) => self.read.extend_from_slice(&chunk[..length]),
-                // A server that is rid of a client does not read what it had sent.
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
+                Err(error) if is_hung_up(&error) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
     }
+}
+
+/// A server that is rid of a client does not read what that had sent, or sends.
+fn is_hung_up(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
 fn bad(error: BadBytes) -> io::Error {

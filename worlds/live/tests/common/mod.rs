@@ -1,7 +1,12 @@
 //! What the conformance of every kind of server has in common.
 
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
 use libtest_mimic::Failed;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestError, TestRng, TestRunner};
+use serde::Serialize;
 
 /// A trial, by its name.
 pub(crate) type Named = (&'static str, fn() -> Outcome);
@@ -36,4 +41,37 @@ pub(crate) fn why<T>(error: TestError<T>) -> Failed {
     match error {
         TestError::Fail(why, _) | TestError::Abort(why) => why.to_string().into(),
     }
+}
+
+/// Where the transcripts of that service are.
+pub(crate) fn folder(service: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tests/transcripts").join(service)
+}
+
+/// The files of transcripts.
+pub(crate) fn names(service: &str) -> Vec<String> {
+    let files = fs::read_dir(folder(service)).expect("the folder of transcripts");
+    let name = |file: io::Result<fs::DirEntry>| file.expect("a readable folder").file_name();
+    let names = files.map(|file| name(file).to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| name.ends_with(".jsonl")).collect();
+    names.sort();
+    names
+}
+
+/// A transcript as it is committed.
+pub(crate) fn lines(header: &impl Serialize, rows: &[impl Serialize]) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string(header)?;
+    for row in rows {
+        text.push('\n');
+        text.push_str(&serde_json::to_string(row)?);
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+/// The first row that is answered otherwise than it is committed. (Another version of the server may answer the same.)
+pub(crate) fn first_difference<R: PartialEq + Debug>(name: &str, committed: &[R], asked: &[R]) -> Outcome {
+    let Some(at) = committed.iter().zip(asked).position(|(was, is)| was != is) else { return Ok(()) };
+    let (was, is) = (&committed[at], &asked[at]);
+    Err(format!("{name}:{}\n  was {was:?}\n  is  {is:?}\n`just transcripts` writes it down", at + 2).into())
 }

@@ -2,18 +2,29 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `transcripts` | the committed questions, asked again: the answers must be the committed ones |
 //! | `random` | random requests of several clients, to the model and to one server or three: every reply and event equal |
 //! | `sequence` | what such a sequence is made of |
-//! | `model` | what all servers agree on, and who watches what, without the log between them |
+//! | `times` | how long sessions live, when a leader dies or stands still, a server starts again, a clock is set |
+//! | `model` | the model's servers, stepped without a kernel, and clients that ask them |
 //!
 //! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
 //! run without a single request. `UPDATE_GOLDEN=1` writes the transcripts down.
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../../models/tests/transcripts/zookeeper/format.rs"]
+mod format;
+#[path = "../../../../models/tests/transcripts/zookeeper/model.rs"]
+#[expect(dead_code, reason = "no time passes here")]
 mod model;
 mod random;
+#[path = "../../../../models/src/rig.rs"]
+#[expect(dead_code, reason = "the models' own tests need more of it")]
+mod rig;
 mod sequence;
+mod times;
+mod transcripts;
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use common::Outcome;
 use fencepost_live::servers::zookeeper::ZkEnsemble;
 use libtest_mimic::{Arguments, Trial, run};
+use models::domain;
 
 fn main() -> ExitCode {
     let version = ZkEnsemble::version();
@@ -29,7 +41,10 @@ fn main() -> ExitCode {
     let mut add = |name: &str, play: Box<dyn FnOnce() -> Outcome + Send>| {
         trials.push(Trial::test(name, play).with_kind("zookeeper").with_ignored_flag(!is_installed));
     };
-    for (name, play) in random::TRIALS {
+    for name in common::names(transcripts::SERVICE) {
+        add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
+    }
+    for (name, play) in random::TRIALS.into_iter().chain(times::TRIALS) {
         add(name, Box::new(play));
     }
     let conclusion = run(&Arguments::from_args(), trials);

@@ -5,7 +5,7 @@
 //! known what a follower has.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use std::time::Duration;
 use fencepost_live::jute::Connection;
 use fencepost_live::servers::zookeeper::{ZkEnsemble, ZkServer, ZkSettings};
 use models::zookeeper::{
-    Answer, Body, Connect, Connected, EventKind, Millis, Mode, Path, SetWatches, ZkError, ZkEvent, ZkReply, ZkRequest,
-    Zxid,
+    Answer, Body, Connect, Connected, Delete, EventKind, Millis, Mode, OpResult, Path, SessionId, SetData, SetWatches,
+    Stat, ZkError, ZkEvent, ZkReply, ZkRequest, Zxid,
 };
 use proptest::test_runner::TestCaseError;
 
 use crate::common::{Named, Outcome, runner, why};
-use crate::model::{Model, Told, deletes_of_all};
+use crate::model::{Model, Told};
 use crate::sequence::{CLIENTS, Step, sequences, told};
 use crate::{COUNTS, count};
 
@@ -61,6 +61,8 @@ struct Both {
     ensemble: ZkEnsemble,
     model: Model,
     clients: [Client; CLIENTS],
+    /// What the servers' sessions are to the model.
+    names: BTreeMap<SessionId, SessionId>,
     log: String,
 }
 
@@ -68,7 +70,8 @@ struct Both {
 #[derive(Default)]
 struct Client {
     connection: Option<Connection>,
-    session: Option<Connected>,
+    /// Its session, and what that is to the model.
+    session: Option<(Connected, Connected)>,
     /// The newest change that it has seen.
     seen: Zxid,
     /// Nodes that it watches, that were there, and that were not; and those whose children it watches.
@@ -88,7 +91,8 @@ fn broken(error: std::io::Error) -> String {
 impl Both {
     fn new(size: usize) -> std::io::Result<Self> {
         let ensemble = ZkEnsemble::start(size, SETTINGS)?;
-        Ok(Self { ensemble, model: Model::new(size), clients: Default::default(), log: String::new() })
+        let (model, clients, names) = (Model::new(size), Default::default(), BTreeMap::new());
+        Ok(Self { ensemble, model, clients, names, log: String::new() })
     }
 
     fn play(&mut self, steps: &[Step]) -> Played {
@@ -96,9 +100,9 @@ impl Both {
         for client in 0..CLIENTS {
             self.close(client)?;
         }
-        for request in deletes_of_all(&self.model.tree) {
-            self.ask(0, request)?;
-        }
+        self.connect(0)?;
+        self.delete_below(Path::ROOT)?;
+        self.ask(0, ZkRequest::SetData(Box::new(SetData { path: Path::ROOT, data: "".into(), version: None })))?;
         for parent in ["/L", "/a"] {
             self.ask(0, ZkRequest::create(parent.into(), "".into(), Mode::Persistent))?;
         }
@@ -106,15 +110,31 @@ impl Both {
         for step in steps {
             match step {
                 Step::Ask(client, request) => {
-                    let request = told(request, &self.model.tree);
+                    self.connect(*client)?;
+                    let request = told(request, &mut |look| self.model.ask(*client, look)?.outcome.ok());
                     self.ask(*client, request)?;
                     count(&COUNTS.random, 1);
                 }
                 Step::Close(client) => self.close(*client)?,
                 Step::Lose(client) => self.lose(*client),
+                Step::Move(client) => self.go_elsewhere(*client)?,
             }
         }
         (0..CLIENTS).try_for_each(|client| self.ask(client, ZkRequest::Ping))
+    }
+
+    fn delete_below(&mut self, parent: Path) -> Played {
+        let found = self.model.ask(0, ZkRequest::GetChildren { path: parent, watch: false });
+        let Some(Ok(Body::Children { names, .. })) = found.map(|answer| answer.outcome) else {
+            return Err(format!("{parent} is not there"));
+        };
+        let prefix = if parent.is_root() { String::new() } else { parent.to_string() };
+        for name in names.into_iter().filter(|name| *name != "zookeeper".into()) {
+            let path = Path::below(prefix.as_str().into(), name);
+            self.delete_below(path)?;
+            self.ask(0, ZkRequest::Delete(Delete { path, version: None }))?;
+        }
+        Ok(())
     }
 
     fn close(&mut self, client: usize) -> Played {
@@ -122,6 +142,7 @@ impl Both {
             return Ok(());
         }
         self.ask(client, ZkRequest::CloseSession)?;
+        self.model.lose(client);
         let own = std::mem::take(&mut self.clients[client]);
         match own.connection.map(|mut connection| connection.receive()) {
             Some(Ok(None)) => Ok(()),
@@ -134,10 +155,23 @@ impl Both {
         if own.connection.take().is_some() {
             own.moves += 1;
             self.model.lose(client);
-            // Nobody knows any more what was told, and not heard.
-            self.model.take_told(client);
             let _ = writeln!(self.log, "{client} loses its connection");
         }
+    }
+
+    /// The server where it was has closed the connection, or does so when the leader refuses what is written on it.
+    fn go_elsewhere(&mut self, client: usize) -> Played {
+        let own = &mut self.clients[client];
+        let Some(mut before) = own.connection.take() else { return Ok(()) };
+        own.moves += 1;
+        self.model.stay_behind(client, CLIENTS);
+        self.connect(client)?;
+        let write = ZkRequest::create("/moved".into(), "".into(), Mode::Persistent);
+        let (_, said) = before.ask(write.clone()).map_err(broken)?;
+        let told = self.model.ask(CLIENTS, write);
+        self.model.lose(CLIENTS);
+        let _ = writeln!(self.log, "{client} writes where it was before => {}", heard(&[], said.as_ref()));
+        if said.is_none() && told.is_none() { Ok(()) } else { Err(format!("the model says {told:?}")) }
     }
 
     /// Sees to it that the client is connected, in its session, with its watches.
@@ -147,7 +181,7 @@ impl Both {
             return Ok(());
         }
         let server = (client + own.moves) % self.ensemble.size();
-        let known = own.session.map(|known| known.session);
+        let known = own.session.map(|(known, _)| known.session);
         let connect = Connect { last_seen: own.seen, timeout: TIMEOUT, session: known };
         let (connection, reply) = begin(self.ensemble.server(server), &connect).map_err(broken)?;
         let ZkReply::Connected(begun) = reply else { return Err(format!("{client}: {connect} => {reply}")) };
@@ -156,9 +190,17 @@ impl Both {
         }
         let _ = writeln!(self.log, "{client}: {connect} => {}", begun.session.session);
         own.connection = Some(connection);
-        own.session = Some(*begun);
+        let known_to_model = own.session.map(|(_, told)| told.session);
+        let connect = Connect { session: known_to_model, ..connect };
+        let Some(ZkReply::Connected(told)) = self.model.connect(client, server, connect) else {
+            return Err("the model hangs up".to_owned());
+        };
+        if told.timeout != begun.timeout {
+            return Err(format!("the model says {told:?}"));
+        }
+        own.session = Some((*begun, *told));
+        self.names.insert(begun.session.session, told.session.session);
         if known.is_none() {
-            self.model.open(client, begun.session.session, begun.timeout);
             return Ok(());
         }
         let list = |paths: &mut BTreeSet<Path>| std::mem::take(paths).into_iter().collect::<Vec<_>>();
@@ -186,14 +228,15 @@ impl Both {
         let _ = writeln!(self.log, "{client}: {request} => {}", heard(&events, said.as_ref()));
         let mut said = said.ok_or("the server has hung up")?;
         own.keep(&request, &events, &said);
-        if let Ok(Body::Children { names, .. }) = &mut said.outcome {
-            names.sort();
-        }
+        self.in_the_models_words(&mut said);
         count(&COUNTS.replies, 1);
         count(&COUNTS.events, events.len() as u64);
-        let told = self.model.ask(client, &request);
+        if self.ensemble.size() > 1 {
+            self.model.ask(client, ZkRequest::Sync { path: Path::ROOT });
+        }
+        let told = self.model.ask(client, request);
         let expected = self.model.take_told(client);
-        if said == told && are_told(&events, &expected) {
+        if Some(&said) == told.as_ref() && are_told(&events, &expected) {
             return Ok(());
         }
         Err(format!("the server says {said:?}\nthe model says  {told:?}, with {expected:?}"))
@@ -210,6 +253,31 @@ fn begin(server: &ZkServer, connect: &Connect) -> std::io::Result<(Connection, Z
         sleep(Duration::from_millis(5));
     }
     Err(std::io::Error::other("the server never catches up with its client"))
+}
+
+/// What is a number to the servers, and another to the model.
+impl Both {
+    fn in_the_models_words(&self, said: &mut Answer) {
+        let rename = |stat: &mut Stat| stat.owner = stat.owner.map(|owner| *self.names.get(&owner).unwrap_or(&owner));
+        let Ok(body) = &mut said.outcome else { return };
+        match body {
+            Body::Children { names, stat } => {
+                names.sort();
+                rename(stat);
+            }
+            Body::Created { stat, .. } | Body::Exists { stat } | Body::Data { stat, .. } | Body::Set { stat } => {
+                rename(stat);
+            }
+            Body::Multi { results } => {
+                for result in results {
+                    if let OpResult::Set { stat } = result {
+                        rename(stat);
+                    }
+                }
+            }
+            Body::Nothing | Body::Deleted | Body::Synced { .. } | Body::MultiFailed { .. } => {}
+        }
+    }
 }
 
 fn heard(events: &[ZkEvent], said: Option<&Answer>) -> String {

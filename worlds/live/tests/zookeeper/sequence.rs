@@ -1,10 +1,9 @@
 //! Random requests: what they are made of.
 //!
 //! Few nodes, few values and four clients, so that they meet. Versions, and names that a server has made, are told by what
-//! they are to the tree then: the one that a node has, the one after it; the third child of its parent.
+//! they are to the model then: the one that a node has, the one after it; the third child of its parent.
 
-use models::zookeeper::tree::Tree;
-use models::zookeeper::{Create, Delete, Mode, Multi, Op, Path, SetData, Value, ZkRequest};
+use models::zookeeper::{Body, Create, Delete, Mode, Multi, Op, Path, SetData, Value, ZkRequest};
 use proptest::collection::vec;
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any};
 use proptest::sample::select;
@@ -22,6 +21,8 @@ pub(crate) enum Step {
     Close(usize),
     /// A client's connection is lost. It goes on with its session, and its watches, when it asks next.
     Lose(usize),
+    /// A client goes on with its session on another connection, and writes on the one that it had before.
+    Move(usize),
 }
 
 pub(crate) fn sequences(length: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -29,16 +30,17 @@ pub(crate) fn sequences(length: usize) -> impl Strategy<Value = Vec<Step>> {
         90 => (0..CLIENTS, requests()).prop_map(|(client, request)| Step::Ask(client, request)),
         3 => (0..CLIENTS).prop_map(Step::Close),
         4 => (0..CLIENTS).prop_map(Step::Lose),
+        1 => (0..CLIENTS).prop_map(Step::Move),
     ];
     vec(step, length)
 }
 
 fn requests() -> BoxedStrategy<ZkRequest> {
-    let watch = || proptest::bool::weighted(0.6);
+    let watch = || proptest::bool::weighted(0.8);
     prop_oneof![
-        28 => creates().prop_map(|create| ZkRequest::Create(Box::new(create))),
+        24 => creates().prop_map(|create| ZkRequest::Create(Box::new(create))),
         12 => deletes().prop_map(ZkRequest::Delete),
-        10 => sets().prop_map(|set| ZkRequest::SetData(Box::new(set))),
+        14 => sets().prop_map(|set| ZkRequest::SetData(Box::new(set))),
         12 => (paths(), watch()).prop_map(|(path, watch)| ZkRequest::Exists { path, watch }),
         10 => (paths(), watch()).prop_map(|(path, watch)| ZkRequest::GetData { path, watch }),
         12 => (paths(), watch()).prop_map(|(path, watch)| ZkRequest::GetChildren { path, watch }),
@@ -86,9 +88,9 @@ fn plain() -> impl Strategy<Value = Path> {
 }
 
 fn paths() -> impl Strategy<Value = Path> {
-    let children = (select(vec!["/L", "/L", "/a", "/a/b", ""]), select(NTH.to_vec()));
+    let children = (select(vec!["/L", "/L", "/L", "/a", ""]), select(NTH.to_vec()));
     let children = children.prop_map(|(parent, nth)| Path::below(parent.into(), nth.into()));
-    prop_oneof![3 => plain(), 2 => children]
+    prop_oneof![1 => plain(), 1 => children]
 }
 
 /// Words for names that a server has made, until it is known what they are.
@@ -96,27 +98,27 @@ const NTH: [&str; 3] = ["?first", "?second", "?third"];
 
 /// Words for versions, until it is known what they are. Mostly none is asked for.
 fn versions() -> impl Strategy<Value = Option<i32>> {
-    option::weighted(0.4, any::<u8>().prop_map(|word| i32::from(word % 4)))
+    option::weighted(0.3, any::<u8>().prop_map(|word| i32::from(word % 4)))
 }
 
-/// The request as it is asked, of the tree as it is.
-pub(crate) fn told(request: &ZkRequest, tree: &Tree) -> ZkRequest {
+/// The request as it is asked, of what is there then: `look` finds that out.
+pub(crate) fn told(request: &ZkRequest, look: &mut dyn FnMut(ZkRequest) -> Option<Body>) -> ZkRequest {
     let mut request = request.clone();
     match &mut request {
-        ZkRequest::Create(create) => create.path = name(create.path, tree),
-        ZkRequest::Delete(delete) => tell(&mut delete.path, &mut delete.version, tree),
-        ZkRequest::SetData(set) => tell(&mut set.path, &mut set.version, tree),
+        ZkRequest::Create(create) => create.path = name(create.path, look),
+        ZkRequest::Delete(delete) => tell(&mut delete.path, &mut delete.version, look),
+        ZkRequest::SetData(set) => tell(&mut set.path, &mut set.version, look),
         ZkRequest::Exists { path, .. }
         | ZkRequest::GetData { path, .. }
         | ZkRequest::GetChildren { path, .. }
-        | ZkRequest::Sync { path } => *path = name(*path, tree),
+        | ZkRequest::Sync { path } => *path = name(*path, look),
         ZkRequest::Multi(multi) => {
             for op in &mut multi.ops {
                 match op {
-                    Op::Create(create) => create.path = name(create.path, tree),
-                    Op::Delete(delete) => tell(&mut delete.path, &mut delete.version, tree),
-                    Op::SetData(set) => tell(&mut set.path, &mut set.version, tree),
-                    Op::Check { path, version } => tell(path, version, tree),
+                    Op::Create(create) => create.path = name(create.path, look),
+                    Op::Delete(delete) => tell(&mut delete.path, &mut delete.version, look),
+                    Op::SetData(set) => tell(&mut set.path, &mut set.version, look),
+                    Op::Check { path, version } => tell(path, version, look),
                 }
             }
         }
@@ -126,17 +128,22 @@ pub(crate) fn told(request: &ZkRequest, tree: &Tree) -> ZkRequest {
 }
 
 /// The child that the word means; if there is none, the word itself, which is no node's name.
-fn name(path: Path, tree: &Tree) -> Path {
+fn name(path: Path, look: &mut dyn FnMut(ZkRequest) -> Option<Body>) -> Path {
     let Some(nth) = NTH.iter().position(|word| path.name() == (*word).into()) else { return path };
     let Some(parent) = path.parent() else { return path };
-    let children = tree.children(&parent).into_iter().flatten().filter(|name| *name != "zookeeper".into());
+    let Some(Body::Children { names, .. }) = look(ZkRequest::GetChildren { path: parent, watch: false }) else {
+        return path;
+    };
+    let children = names.into_iter().filter(|name| *name != "zookeeper".into());
     children.collect::<Vec<_>>().get(nth).map_or(path, |name| Path::below(path.parent_name(), *name))
 }
 
-fn tell(path: &mut Path, version: &mut Option<i32>, tree: &Tree) {
-    *path = name(*path, tree);
-    let is = tree.stat(path).map_or(0, |stat| stat.version);
-    *version = version.map(|word| match word {
+fn tell(path: &mut Path, version: &mut Option<i32>, look: &mut dyn FnMut(ZkRequest) -> Option<Body>) {
+    *path = name(*path, look);
+    let Some(word) = version else { return };
+    let there = look(ZkRequest::Exists { path: *path, watch: false });
+    let is = there.and_then(|body| body.stat().map(|stat| stat.version)).unwrap_or(0);
+    *version = Some(match word {
         // The right one more often than others.
         0 | 1 => is,
         2 => is + 1,
