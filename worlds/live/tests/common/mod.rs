@@ -2,9 +2,10 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::{fs, io};
 
-use libtest_mimic::Failed;
+use libtest_mimic::{Arguments, Failed, Trial, run};
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestError, TestRng, TestRunner};
 use serde::Serialize;
 
@@ -13,6 +14,35 @@ pub(crate) type Named = (&'static str, fn() -> Outcome);
 
 /// How a trial ends.
 pub(crate) type Outcome = Result<(), Failed>;
+
+/// A trial's play.
+pub(crate) type Play = Box<dyn FnOnce() -> Outcome + Send>;
+
+/// Plays all trials against what is installed, and says what was counted. A server that is not installed is a skip for each,
+/// and a run of nothing but skips a failure.
+pub(crate) fn conclude(
+    kind: &str,
+    version: io::Result<String>,
+    trials: Vec<(String, Play)>,
+    counted: fn() -> String,
+) -> ExitCode {
+    let is_installed = version.is_ok();
+    let trial = |(name, play): (String, Play)| Trial::test(name, play).with_kind(kind).with_ignored_flag(!is_installed);
+    let conclusion = run(&Arguments::from_args(), trials.into_iter().map(trial).collect());
+    println!("{}: {}", version.unwrap_or_else(|error| format!("no {kind} ({error})")), counted());
+    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
+    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+}
+
+/// Trials by their names.
+pub(crate) fn named(trials: impl IntoIterator<Item = Named>) -> impl Iterator<Item = (String, Play)> {
+    trials.into_iter().map(|(name, play)| (name.to_owned(), Box::new(play) as Play))
+}
+
+/// A trial for each transcript of those names.
+pub(crate) fn transcripts(names: Vec<String>, play: fn(&str) -> Outcome) -> impl Iterator<Item = (String, Play)> {
+    names.into_iter().map(move |name| (format!("transcript of {name}"), Box::new(move || play(&name)) as Play))
+}
 
 /// Draws so many sequences, the same from the same seed, and makes one that fails smaller in so many tries at most. Every
 /// field is set: what is left out, the library reads from the environment.

@@ -15,6 +15,8 @@
 //! run without a single command. `UPDATE_GOLDEN=1` writes the transcripts down.
 
 mod belief;
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../../../../models/tests/transcripts/format.rs"]
 mod format;
 #[path = "../../../../models/tests/transcripts/model.rs"]
@@ -31,38 +33,17 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fencepost_live::servers::redis::RedisServer;
-use libtest_mimic::{Arguments, Failed, Trial, run};
 
 fn main() -> ExitCode {
-    let version = RedisServer::version();
-    let is_installed = version.is_ok();
-    let mut trials = Vec::new();
-    let mut add = |name: &str, play: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
-        trials.push(Trial::test(name, play).with_kind("redis").with_ignored_flag(!is_installed));
-    };
-    for name in transcripts::names() {
-        add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
-    }
-    for (name, play) in random::TRIALS
+    let trials = random::TRIALS
         .into_iter()
         .chain(processes::TRIALS)
         .chain(replicas::TRIALS)
         .chain(sentinels::TRIALS)
-        .chain(redlock::TRIALS)
-    {
-        add(name, Box::new(play));
-    }
-    let conclusion = run(&Arguments::from_args(), trials);
-    println!("{}: {}", version.unwrap_or_else(|error| format!("no redis-server ({error})")), Counts::now());
-    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
-    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+        .chain(redlock::TRIALS);
+    let all = common::transcripts(transcripts::names(), transcripts::are_as_committed);
+    common::conclude("redis", RedisServer::version(), all.chain(common::named(trials)).collect(), Counts::now)
 }
-
-/// A trial, by its name.
-type Named = (&'static str, fn() -> Outcome);
-
-/// How a trial ends.
-type Outcome = Result<(), Failed>;
 
 /// What all trials counted together.
 struct Counts {

@@ -5,8 +5,9 @@
 use fencepost_live::servers::redis::{KEEPS_NOTHING, RedisServer};
 use libtest_mimic::Failed;
 
+use crate::common::Named;
 use crate::format::START;
-use crate::{COUNTS, Named, count};
+use crate::{COUNTS, count};
 
 pub(crate) const TRIALS: [Named; 1] =
     [("a lease runs out while its server stands still", a_lease_runs_out_while_its_server_stands_still)];

@@ -18,13 +18,14 @@ use models::lock::Persistence;
 use models::lock::switch::Choice;
 use models::redis::{Command, Script, Value};
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::test_runner::TestCaseError;
 
 use crate::belief::{Belief, Heard};
+use crate::common::{Named, runner, why};
 use crate::format::{Ask, End, Format, Header, Row, START, Transcript};
 use crate::model::Said;
 use crate::sequence::{CONNECTIONS, Of, Step, looks, looks_at_the_fair_lock, sequences, touches};
-use crate::{COUNTS, Named, count, transcripts};
+use crate::{COUNTS, count, transcripts};
 
 pub(crate) const TRIALS: [Named; 5] = [
     ("random commands on a stopped clock", || all_are_answered_alike(&STOPPED, 300)),
@@ -64,25 +65,8 @@ enum Clock {
     Own,
 }
 
-fn runner(seed: u8, cases: u32) -> TestRunner {
-    let config = Config {
-        cases,
-        max_local_rejects: 65_536,
-        max_global_rejects: 1_024,
-        max_flat_map_regens: 1_000_000,
-        failure_persistence: None,
-        source_file: None,
-        test_name: None,
-        max_shrink_time: 60_000,
-        max_shrink_iters: 2_000,
-        max_default_size_range: 100,
-        verbose: 0,
-        rng_algorithm: RngAlgorithm::ChaCha,
-        rng_seed: RngSeed::Fixed(seed.into()),
-        ..Config::default()
-    };
-    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]))
-}
+/// In how many tries a sequence that fails is made smaller.
+const TRIES: u32 = 2_000;
 
 fn all_are_answered_alike(what: &Try, cases: u32) -> Result<(), Failed> {
     let settings = transcripts::settings(what.keeps)?;
@@ -92,16 +76,12 @@ fn all_are_answered_alike(what: &Try, cases: u32) -> Result<(), Failed> {
     });
     let place = Persistence::WORDS.iter().position(|known| known.name == what.keeps).ok_or("no such persistence")?;
     let keeps = Persistence::ALL[place];
-    let played = runner(what.seed, cases).run(&sequences(LENGTH, what.of), |steps| {
+    let played = runner(what.seed, cases, TRIES).run(&sequences(LENGTH, what.of), |steps| {
         Session::new(&server, keeps).play(&steps).map_err(TestCaseError::fail)
     });
     played.map_err(|error| {
         count(&COUNTS.different, 1);
-        match error {
-            // The log is that of the shortest sequence that was found.
-            TestError::Fail(why, _) => why.to_string().into(),
-            TestError::Abort(why) => why.to_string().into(),
-        }
+        why(error)
     })
 }
 
@@ -110,7 +90,7 @@ pub(crate) fn transcript() -> Result<Transcript, Failed> {
     const SEQUENCES: usize = 8;
     // What is published has no place in a transcript.
     let of = Of { settable: true, ears: false, restarts: false };
-    let mut runner = runner(3, 1);
+    let mut runner = runner(3, 1, TRIES);
     let mut rows = Vec::new();
     for number in 1..=SEQUENCES {
         rows.push(Row::About(format!("random commands, {number} of {SEQUENCES}")));

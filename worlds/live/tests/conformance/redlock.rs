@@ -32,7 +32,8 @@ use models::lock::redlock::Library;
 use models::recipe::{Acquired, Lease, Recipe};
 use models::redis::{Command, Redlock, Value};
 
-use crate::{COUNTS, Named, Outcome, count};
+use crate::common::{Named, Outcome};
+use crate::{COUNTS, count};
 
 pub(crate) const TRIALS: [Named; 15] = [
     ("redlock: with all five it has all five", grants::with_all_five),

@@ -9,8 +9,8 @@ use fencepost_live::resp::Connection;
 use fencepost_live::servers::redis::{KEEPS_NOTHING, RedisServer};
 use libtest_mimic::Failed;
 
+use crate::common::{Named, Outcome};
 use crate::processes::is;
-use crate::{Named, Outcome};
 
 pub(crate) const TRIALS: [Named; 4] = [
     ("a replica refuses to write", a_replica_refuses_to_write),

@@ -9,9 +9,9 @@ use fencepost_live::servers::redis::RedisServer;
 use fencepost_live::servers::sentinel::Sentinel;
 use libtest_mimic::Failed;
 
+use crate::common::{Named, Outcome};
 use crate::processes::is;
 use crate::replicas::{pair, wait_until};
-use crate::{Named, Outcome};
 
 pub(crate) const TRIALS: [Named; 2] = [
     ("a primary that stands still is replaced, and demoted when it is back", a_switch_and_a_zombie),

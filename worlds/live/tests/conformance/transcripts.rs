@@ -1,30 +1,26 @@
 //! The committed transcripts: asked again, the server answers as it is written.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use fencepost_live::resp::Connection;
 use fencepost_live::servers::redis::RedisServer;
 use libtest_mimic::Failed;
 
+use crate::common::{Outcome, first_difference, folder, lines};
 use crate::format::{Ask, End, Of, Row, START, Transcript};
 use crate::processes::is;
 use crate::replicas::wait_until;
-use crate::{COUNTS, Outcome, count, random};
+use crate::{COUNTS, common, count, random};
 
 /// The transcript whose questions are random.
 const RANDOM: &str = "random.jsonl";
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tests/transcripts/redis")
-}
+const SERVICE: &str = "redis";
 
 /// The files of transcripts.
 pub(crate) fn names() -> Vec<String> {
-    let files = fs::read_dir(folder()).expect("the folder of transcripts");
-    let name = |file: io::Result<fs::DirEntry>| file.expect("a readable folder").file_name();
-    let mut names: Vec<_> = files.map(|file| name(file).to_string_lossy().into_owned()).collect();
+    let mut names = common::names(SERVICE);
     names.push(RANDOM.to_owned());
     names.sort();
     names.dedup();
@@ -44,11 +40,12 @@ pub(crate) fn settings(persistence: &str) -> Result<&'static [(&'static str, &'s
 
 /// Asks a real server what the transcript asks, and compares, or writes down, its answers.
 pub(crate) fn are_as_committed(name: &str) -> Result<(), Failed> {
-    let path = folder().join(name);
+    let path = folder(SERVICE).join(name);
     let is_written = env::var_os("UPDATE_GOLDEN").is_some();
-    let committed = fs::read_to_string(&path).unwrap_or_default();
     // Random questions are drawn when they are written down: another version of the library may draw others.
-    let mut asked = if name == RANDOM && is_written { random::transcript()? } else { Transcript::parse(&committed)? };
+    let is_drawn = name == RANDOM && is_written;
+    let committed = if is_drawn { random::transcript()? } else { Transcript::parse(&fs::read_to_string(&path)?)? };
+    let mut asked = committed.clone();
     // Its folder may be taken from it.
     let settings = [settings(&asked.header.persistence)?, &[("enable-protected-configs", "yes")]].concat();
     let mut session = Session::new(RedisServer::start_stopped_at(&settings, START)?);
@@ -56,33 +53,11 @@ pub(crate) fn are_as_committed(name: &str) -> Result<(), Failed> {
         session.play(row)?;
     }
     asked.header.server = RedisServer::version()?;
-    let answered = written(&asked)?;
     if is_written {
-        fs::write(&path, answered)?;
+        fs::write(&path, lines(&asked.header, &asked.rows)?)?;
         return Ok(());
     }
-    // Another version may answer the same.
-    let logic = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
-    let (was, is) = (logic(&committed), logic(&answered));
-    let first = was.iter().zip(&is).position(|(was, is)| was != is);
-    if let Some(line) = first.or_else(|| (was.len() != is.len()).then(|| was.len().min(is.len()))) {
-        count(&COUNTS.different, 1);
-        let shown = |lines: &[String]| lines.get(line).cloned().unwrap_or_else(|| "no such line".to_owned());
-        let (was, is) = (shown(&was), shown(&is));
-        return Err(format!("{name}:{}\n  was {was}\n  is  {is}\n`just transcripts` writes it down", line + 2).into());
-    }
-    Ok(())
-}
-
-/// The transcript as it is committed.
-fn written(transcript: &Transcript) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string(&transcript.header)?;
-    for row in &transcript.rows {
-        text.push('\n');
-        text.push_str(&serde_json::to_string(row)?);
-    }
-    text.push('\n');
-    Ok(text)
+    first_difference(name, &committed.rows, &asked.rows).inspect_err(|_| count(&COUNTS.different, 1))
 }
 
 /// A real server, and who is connected to it.

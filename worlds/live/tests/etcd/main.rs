@@ -11,6 +11,8 @@
 //! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
 //! run without a single request. `UPDATE_GOLDEN=1` writes the transcripts down.
 
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../../../../models/tests/transcripts/etcd/format.rs"]
 mod format;
 mod model;
@@ -23,32 +25,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fencepost_live::servers::etcd::EtcdCluster;
-use libtest_mimic::{Arguments, Failed, Trial, run};
 
 fn main() -> ExitCode {
-    let version = EtcdCluster::version();
-    let is_installed = version.is_ok();
-    let mut trials = Vec::new();
-    let mut add = |name: &str, play: Box<dyn FnOnce() -> Outcome + Send>| {
-        trials.push(Trial::test(name, play).with_kind("etcd").with_ignored_flag(!is_installed));
-    };
-    for name in transcripts::names() {
-        add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
-    }
-    for (name, play) in random::TRIALS.into_iter().chain(times::TRIALS) {
-        add(name, Box::new(play));
-    }
-    let conclusion = run(&Arguments::from_args(), trials);
-    println!("{}: {}", version.unwrap_or_else(|error| format!("no etcd ({error})")), Counts::now());
-    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
-    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+    let trials = common::transcripts(common::names(transcripts::SERVICE), transcripts::are_as_committed);
+    let trials = trials.chain(common::named(random::TRIALS.into_iter().chain(times::TRIALS)));
+    common::conclude("etcd", EtcdCluster::version(), trials.collect(), Counts::now)
 }
-
-/// A trial, by its name.
-type Named = (&'static str, fn() -> Outcome);
-
-/// How a trial ends.
-type Outcome = Result<(), Failed>;
 
 /// What all trials counted together.
 struct Counts {

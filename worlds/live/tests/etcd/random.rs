@@ -14,11 +14,12 @@ use fencepost_live::servers::etcd::EtcdCluster;
 use host::NodeId;
 use models::etcd::wire::Json;
 use models::etcd::{Delete, Event, EventKind, Key, Keys, LeaseId, Push, Put, Reply, Revision, Rpc, Watch};
-use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::test_runner::TestCaseError;
 
+use crate::common::{Named, Outcome, runner, why};
 use crate::model::Model;
 use crate::sequence::{Step, sequences, told};
-use crate::{COUNTS, Named, Outcome, count};
+use crate::{COUNTS, count};
 
 pub(crate) const TRIALS: [Named; 3] = [
     ("random requests to one member", || all_are_answered_alike(Mix { members: 1, ends: false, seed: 1 }, 130)),
@@ -45,26 +46,9 @@ struct Mix {
 }
 
 fn all_are_answered_alike(mix: Mix, cases: u32) -> Outcome {
-    let config = Config {
-        cases,
-        max_local_rejects: 65_536,
-        max_global_rejects: 1_024,
-        max_flat_map_regens: 1_000_000,
-        failure_persistence: None,
-        source_file: None,
-        test_name: None,
-        max_shrink_time: 60_000,
-        max_shrink_iters: 100,
-        max_default_size_range: 100,
-        verbose: 0,
-        rng_algorithm: RngAlgorithm::ChaCha,
-        rng_seed: RngSeed::Fixed(mix.seed.into()),
-        ..Config::default()
-    };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[mix.seed; 32]);
     // One cluster for all sequences: revisions go on. After a difference both begin anew.
     let session = RefCell::new(None);
-    let played = TestRunner::new_with_rng(config, rng).run(&sequences(LENGTH, mix.ends), |(steps, watch)| {
+    let played = runner(mix.seed, cases, 100).run(&sequences(LENGTH, mix.ends), |(steps, watch)| {
         let mut session = session.borrow_mut();
         let mut own = match session.take() {
             Some(own) => own,
@@ -76,11 +60,7 @@ fn all_are_answered_alike(mix: Mix, cases: u32) -> Outcome {
     });
     played.map_err(|error| {
         count(&COUNTS.different, 1);
-        match error {
-            // The log is that of the shortest sequence that was found.
-            TestError::Fail(why, _) => why.to_string().into(),
-            TestError::Abort(why) => why.to_string().into(),
-        }
+        why(error)
     })
 }
 

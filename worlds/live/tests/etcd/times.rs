@@ -10,7 +10,8 @@ use libtest_mimic::Failed;
 use models::etcd::wire::Json;
 use models::etcd::{Body, EtcdError, Keys, LeaseId, Put, Range, Reply, Rpc};
 
-use crate::{COUNTS, Named, Outcome, count};
+use crate::common::{Named, Outcome};
+use crate::{COUNTS, count};
 
 pub(crate) const TRIALS: [Named; 6] = [
     ("a lease ends within half a second of its time", a_lease_ends_within_half_a_second_of_its_time),

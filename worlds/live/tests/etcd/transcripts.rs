@@ -1,7 +1,6 @@
 //! The committed transcripts: asked again, the server answers as it is written.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 use std::{env, fs, io};
@@ -12,26 +11,16 @@ use libtest_mimic::Failed;
 use models::etcd::wire::{Json, forget_who};
 use serde_json::json;
 
+use crate::common::{Outcome, first_difference, folder, lines};
 use crate::format::{Ask, Row, Transcript, posted, written};
-use crate::{COUNTS, Outcome, count};
+use crate::{COUNTS, count};
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tests/transcripts/etcd")
-}
-
-/// The files of transcripts.
-pub(crate) fn names() -> Vec<String> {
-    let files = fs::read_dir(folder()).expect("the folder of transcripts");
-    let name = |file: io::Result<fs::DirEntry>| file.expect("a readable folder").file_name();
-    let names = files.map(|file| name(file).to_string_lossy().into_owned());
-    let mut names: Vec<_> = names.filter(|name| name.ends_with(".jsonl")).collect();
-    names.sort();
-    names
-}
+/// The service whose transcripts these are.
+pub(crate) const SERVICE: &str = "etcd";
 
 /// Asks a real server what the transcript asks, and compares, or writes down, its answers.
 pub(crate) fn are_as_committed(name: &str) -> Outcome {
-    let path = folder().join(name);
+    let path = folder(SERVICE).join(name);
     let committed = Transcript::parse(&fs::read_to_string(&path)?)?;
     let mut asked = committed.clone();
     let mut session = None;
@@ -40,29 +29,10 @@ pub(crate) fn are_as_committed(name: &str) -> Outcome {
     }
     asked.header.server = EtcdCluster::version()?;
     if env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, lines(&asked)?)?;
+        fs::write(&path, lines(&asked.header, &asked.rows)?)?;
         return Ok(());
     }
-    // Another version may answer the same.
-    for (i, (was, is)) in committed.rows.iter().zip(&asked.rows).enumerate() {
-        if was != is {
-            count(&COUNTS.different, 1);
-            let why = format!("{name}:{}\n  was {was:?}\n  is  {is:?}\n`just transcripts` writes it down", i + 2);
-            return Err(why.into());
-        }
-    }
-    Ok(())
-}
-
-/// The transcript as it is committed.
-fn lines(transcript: &Transcript) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string(&transcript.header)?;
-    for row in &transcript.rows {
-        text.push('\n');
-        text.push_str(&serde_json::to_string(row)?);
-    }
-    text.push('\n');
-    Ok(text)
+    first_difference(name, &committed.rows, &asked.rows).inspect_err(|_| count(&COUNTS.different, 1))
 }
 
 type Answer = io::Result<(u16, Json)>;

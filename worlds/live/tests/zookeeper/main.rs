@@ -29,28 +29,13 @@ mod transcripts;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::Outcome;
 use fencepost_live::servers::zookeeper::ZkEnsemble;
-use libtest_mimic::{Arguments, Trial, run};
 use models::domain;
 
 fn main() -> ExitCode {
-    let version = ZkEnsemble::version();
-    let is_installed = version.is_ok();
-    let mut trials = Vec::new();
-    let mut add = |name: &str, play: Box<dyn FnOnce() -> Outcome + Send>| {
-        trials.push(Trial::test(name, play).with_kind("zookeeper").with_ignored_flag(!is_installed));
-    };
-    for name in common::names(transcripts::SERVICE) {
-        add(&format!("transcript of {name}"), Box::new(move || transcripts::are_as_committed(&name)));
-    }
-    for (name, play) in random::TRIALS.into_iter().chain(times::TRIALS) {
-        add(name, Box::new(play));
-    }
-    let conclusion = run(&Arguments::from_args(), trials);
-    println!("{}: {}", version.unwrap_or_else(|error| format!("no zookeeper ({error})")), Counts::now());
-    let is_vacuous = conclusion.num_passed + conclusion.num_failed == 0;
-    if is_vacuous { ExitCode::FAILURE } else { conclusion.exit_code() }
+    let trials = common::transcripts(common::names(transcripts::SERVICE), transcripts::are_as_committed);
+    let trials = trials.chain(common::named(random::TRIALS.into_iter().chain(times::TRIALS)));
+    common::conclude("zookeeper", ZkEnsemble::version(), trials.collect(), Counts::now)
 }
 
 /// What all trials counted together.

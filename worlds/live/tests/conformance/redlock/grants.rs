@@ -11,7 +11,7 @@ use models::recipe::{Acquired, Recipe, Release};
 use models::redis::Value;
 
 use super::{ALL, Five, LOCK, TTL, ask, granted, lock_on, must, of, play, published};
-use crate::Outcome;
+use crate::common::Outcome;
 
 /// The lease is as long as its library says, counted from the clock that it read first: no sooner than it was asked, and no
 /// later than the first server had its key.

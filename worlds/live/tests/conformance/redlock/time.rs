@@ -14,7 +14,7 @@ use models::recipe::{Acquired, Lease, Recipe, Renewal};
 use models::redis::Value;
 
 use super::{ALL, Five, LOCK, ask, denied, granted, lock_on, must, of, play, published};
-use crate::Outcome;
+use crate::common::Outcome;
 
 /// So long that no client's lease runs out meanwhile.
 const TTL: Duration = Duration::from_secs(60);
