@@ -37,12 +37,13 @@ use std::future::pending;
 use std::rc::Rc;
 
 use host::{Clock, Cue, Duration, Either, Part, Point, Purpose, Server, Span, Stage, first};
-use spec::{LockName, Note, ObjectName, OpId, Policy, Thread, Token, Version};
+use spec::{Note, ObjectName, OpId, Policy, Thread, Token, Version};
 
 use crate::link::Link;
 use crate::recipe::{Again, LockHost, Reaped, Recipe};
 use crate::resource::{Action, Op, OpReply, ResourceHost, Work};
 use crate::script::{GivingBack, Handle, OnError, Rounds, Script, Step, Use, Working, points};
+use acquire::Asking;
 use backoff::Backoff;
 use claims::Claims;
 use section::Section;
@@ -185,7 +186,10 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
     async fn step(&mut self, step: &Step) -> Result<(), Over> {
         let host = &self.client.host;
         match step {
-            Step::Acquire { lock, handle, wait } => self.acquire(*lock, *handle, *wait).await,
+            Step::Acquire { lock, handle, wait, mode } => {
+                let asking = Asking { thread: self.thread, lock: *lock, mode: *mode };
+                self.acquire(asking, *handle, *wait).await
+            }
             Step::Check => self.look(Look::Step).await,
             Step::Extend { handle, by } => self.extend(*handle, *by).await,
             Step::Release { handle, how } => self.release(*handle, *how).await,
@@ -222,7 +226,7 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         }
     }
 
-    async fn acquire(&mut self, lock: LockName, handle: Handle, wait: Option<Duration>) -> Result<(), Over> {
+    async fn acquire(&mut self, asking: Asking, handle: Handle, wait: Option<Duration>) -> Result<(), Over> {
         let host = &self.client.host;
         if let Some(held) = self.claims.get(handle)
             && let Some(entered) = self.client.enter_again(held).await
@@ -232,7 +236,7 @@ impl<'a, H: ResourceHost + Stage, L: Recipe<H>> Round<'a, H, L> {
         if let Some(forgotten) = self.claims.take(handle) {
             host.attempt(forgotten.attempt(), forgotten.end(host)).await;
         }
-        let section = self.client.acquire(self.thread, lock, wait).await?;
+        let section = self.client.acquire(asking, wait).await?;
         self.claims.add(handle, section);
         Ok(())
     }

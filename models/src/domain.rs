@@ -7,7 +7,7 @@
 use std::fmt;
 
 use host::{AttemptId, Domain, Never, Operation, Point, digest_enum};
-use spec::{Cause, Note, Token};
+use spec::{Cause, Mode, Note, Token};
 
 use crate::etcd::{self, EtcdLog};
 use crate::log::{Packet, Written};
@@ -286,7 +286,10 @@ digest_enum!(Nudge { 1 => Evict(key), 2 => Promote });
 /// One line for a person.
 fn describe(note: &Note) -> String {
     match note {
-        Note::Attempting { attempt, lock, .. } => format!("{attempt:?} asks for {lock}"),
+        Note::Attempting { attempt, lock, mode: Mode::Exclusive, .. } => format!("{attempt:?} asks for {lock}"),
+        Note::Attempting { attempt, lock, mode: Mode::Shared, .. } => {
+            format!("{attempt:?} asks for {lock}, to share it")
+        }
         Note::Granted { attempt, token, until, .. } => {
             let until = match until {
                 Some(until) => format!("until its clock reads {}", Clock(until.as_nanos())),

@@ -190,6 +190,16 @@ impl Lock {
         }
     }
 
+    /// Whether several may have it together, if they ask for it so.
+    #[must_use]
+    pub const fn can_be_shared(&self) -> bool {
+        match self {
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::Etcd(_) | Self::None => {
+                false
+            }
+        }
+    }
+
     /// Whether it extends its lease in the background.
     #[must_use]
     pub const fn renews(&self) -> bool {

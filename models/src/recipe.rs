@@ -78,6 +78,13 @@ pub trait Recipe<H: Host>: Clone + 'static {
         self.acquire(host, lock).await
     }
 
+    /// As [`acquire_by`](Self::acquire_by), to have it together with all others that ask for it so. Nobody asks this of a lock that
+    /// cannot be shared.
+    async fn acquire_shared(&self, host: &H, lock: LockName, until: Option<MonoTime>) -> Acquired<Self::Proof> {
+        let _ = (host, lock, until);
+        Acquired::Denied
+    }
+
     /// Whether the lock's own library knows by now that the lock is lost: its session is over. The acting task asks
     /// before it goes ahead.
     fn knows_of_loss(&self, lock: LockName, lease: &Lease<Self::Proof>) -> bool {

@@ -4,7 +4,7 @@
 //! recipe. [`client`](crate::client) plays it.
 
 use host::{Cue, Duration, Name, Point, Span};
-use spec::{LockName, ObjectName, Policy};
+use spec::{LockName, Mode, ObjectName, Policy};
 
 use crate::resource::Key;
 
@@ -155,6 +155,8 @@ pub enum Step {
         handle: Handle,
         /// How long to keep trying.
         wait: Option<Duration>,
+        /// In which mode.
+        mode: Mode,
     },
     /// Look at the clock, as the policy says, for all that is held.
     Check,

@@ -114,7 +114,13 @@ impl Told {
         self.note(
             at,
             attempt.client(),
-            Note::Attempting { attempt, lock: "orders".into(), thread: Thread::default(), after: None },
+            Note::Attempting {
+                attempt,
+                lock: "orders".into(),
+                thread: Thread::default(),
+                after: None,
+                mode: spec::Mode::Exclusive,
+            },
         )
     }
 

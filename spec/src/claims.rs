@@ -10,7 +10,7 @@ use std::ops::{Index, IndexMut};
 
 use host::{AttemptId, MonoTime, SimTime};
 
-use crate::history::{Authorities, LockName, Token};
+use crate::history::{Authorities, LockName, Mode, Token};
 
 /// A claim's place in the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,6 +62,8 @@ pub(crate) struct Claim {
     pub(crate) attempt: AttemptId,
     /// The lock. Claims that never said which lock they want share one without a name.
     pub(crate) lock: LockId,
+    /// In which mode it was asked for.
+    pub(crate) mode: Mode,
     /// What its client took to be a grant.
     pub(crate) granted: Option<Granted>,
     /// Its place in the order of grants.
@@ -80,6 +82,25 @@ impl Claim {
     /// Whether it was granted, and not just taken to be.
     pub(crate) fn is_grant(&self) -> bool {
         self.rank != Rank::UNGRANTED
+    }
+}
+
+/// Who has a lock to itself, or among its like: whoever differs from it must not have it at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Party<P> {
+    /// This one alone.
+    One(P),
+    /// All those that share it.
+    Sharers,
+}
+
+impl Claim {
+    /// Its party, if it is known as `one` where it is alone.
+    pub(crate) fn party<P>(&self, one: P) -> Party<P> {
+        match self.mode {
+            Mode::Exclusive => Party::One(one),
+            Mode::Shared => Party::Sharers,
+        }
     }
 }
 
@@ -139,10 +160,10 @@ impl Claims {
     ///
     /// # Panics
     /// If it is of a node that the history does not list.
-    pub(crate) fn asks(&mut self, attempt: AttemptId, lock: LockName) -> ClaimId {
+    pub(crate) fn asks(&mut self, attempt: AttemptId, lock: LockName, mode: Mode) -> ClaimId {
         let id = self.of_attempt(attempt).unwrap_or_else(|| self.add(attempt));
         if self[id].lock == LockId::UNNAMED {
-            self[id].lock = self.lock(lock);
+            (self[id].lock, self[id].mode) = (self.lock(lock), mode);
         }
         id
     }
@@ -197,8 +218,8 @@ impl Claims {
 
     fn add(&mut self, attempt: AttemptId) -> ClaimId {
         let id = ClaimId::new(self.all.len());
-        let (lock, granted, rank) = (LockId::UNNAMED, None, Rank::UNGRANTED);
-        self.all.push(Claim { attempt, lock, granted, rank });
+        let (lock, mode, granted, rank) = (LockId::UNNAMED, Mode::Exclusive, None, Rank::UNGRANTED);
+        self.all.push(Claim { attempt, lock, mode, granted, rank });
         let row = &mut self.rows[attempt.client().index()];
         let number = attempt.ordinal() as usize;
         if number >= row.len() + GAP {
@@ -270,7 +291,7 @@ mod tests {
     fn asked(claims: &mut Claims, attempts: &[(u16, u32)]) {
         claims.clear(10);
         for (client, number) in attempts {
-            claims.asks(attempt(*client, *number), "orders".into());
+            claims.asks(attempt(*client, *number), "orders".into(), Mode::Exclusive);
         }
         claims.number_locks();
     }
@@ -307,7 +328,7 @@ mod tests {
                 if name.is_empty() {
                     claims.takes(attempt(client, 1), |place| Granted::noted(place, 0, ms(0), Authorities::NONE));
                 } else {
-                    claims.asks(attempt(client, 1), name.into());
+                    claims.asks(attempt(client, 1), name.into(), Mode::Exclusive);
                 }
             }
             claims.number_locks();

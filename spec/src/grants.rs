@@ -16,7 +16,7 @@ use host::{AttemptId, NodeId, SimTime};
 
 use crate::claims::Claims;
 pub(crate) use crate::claims::{Claim, ClaimId, Granted, LockId, Rank};
-use crate::history::{Activity, History, Note};
+use crate::history::{Activity, History, Mode, Note};
 use crate::mentions::Mentions;
 
 /// The index. It is kept from run to run, since it takes longer to get room for it than to fill it.
@@ -84,6 +84,12 @@ impl Grants {
     /// A companion for one walk over the history.
     pub(crate) fn newest(&self) -> Newest<'_> {
         Newest { grants: self, passed: 0, by_lock: vec![Rank::UNGRANTED; self.locks()] }
+    }
+
+    /// Whether the grant of that rank, and this claim, share their lock.
+    pub(crate) fn is_shared_with(&self, rank: Rank, claim: ClaimId) -> bool {
+        let other = rank.0.checked_sub(1).and_then(|place| self.order.get(place));
+        other.is_some_and(|other| [*other, claim].iter().all(|claim| self[*claim].mode == Mode::Shared))
     }
 
     fn find_deaths(&mut self, history: &History) {

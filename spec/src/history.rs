@@ -12,7 +12,7 @@ mod note;
 pub use authorities::Authorities;
 pub use host::{Activity, Ending, Segment, Ticking};
 use host::{Clock, Duration, MonoTime, Name, NodeId, SimTime};
-pub use note::{Cause, EffectName, LockName, Note, ObjectName, OpId, Thread, Token, Version};
+pub use note::{Cause, EffectName, LockName, Mode, Note, ObjectName, OpId, Thread, Token, Version};
 use serde::{Deserialize, Serialize};
 /// A note with its place in true time.
 pub type Entry = host::Noted<Note>;

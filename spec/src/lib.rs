@@ -37,8 +37,8 @@ mod windows;
 
 pub use assumption::Assumption;
 pub use history::{
-    Activity, Authorities, Cause, EffectName, Ending, Entry, History, LockName, NodeHistory, Note, ObjectName, OpId,
-    Segment, Thread, Ticking, Token, Version,
+    Activity, Authorities, Cause, EffectName, Ending, Entry, History, LockName, Mode, NodeHistory, Note, ObjectName,
+    OpId, Segment, Thread, Ticking, Token, Version,
 };
 pub use judge::{Judge, judge};
 pub use level::Level;

@@ -96,8 +96,8 @@ impl Mentions {
         };
         for (entry, noted) in history.entries.iter().enumerate() {
             match noted.note {
-                Note::Attempting { attempt, lock, .. } => {
-                    let claim = claims.asks(attempt, lock);
+                Note::Attempting { attempt, lock, mode, .. } => {
+                    let claim = claims.asks(attempt, lock, mode);
                     self.asking.push(Mention { entry, claim });
                 }
                 Note::Granted { attempt, token, until, counted } => {

@@ -20,8 +20,8 @@ use std::num::NonZeroU32;
 use host::{AttemptId, Clock, Duration, MonoTime, NodeId, Ppm, SimTime};
 
 use crate::history::{
-    Activity, Authorities, Cause, Ending, Entry, History, NodeHistory, Note, OpId, Segment, Thread, Ticking, Token,
-    Version,
+    Activity, Authorities, Cause, Ending, Entry, History, Mode, NodeHistory, Note, OpId, Segment, Thread, Ticking,
+    Token, Version,
 };
 use crate::rules::{Bounds, Policy, Promise, Rules};
 use crate::verdict::{Evidence, Judgement, Verdict};
@@ -209,7 +209,23 @@ impl Teller<'_> {
         let (attempts, ops) = &mut self.story.clients[usize::from(client) - 1];
         (*attempts, *ops) = (*attempts + 1, 0);
         let attempt = self.attempt();
-        self.note(Note::Attempting { attempt, lock: lock.into(), thread: Thread::default(), after: None })
+        self.note(Note::Attempting {
+            attempt,
+            lock: lock.into(),
+            thread: Thread::default(),
+            after: None,
+            mode: Mode::Exclusive,
+        })
+    }
+
+    /// As `asks`, to share it.
+    pub(crate) fn asks_to_share(self, lock: &str) -> Self {
+        let told = self.asks(lock);
+        let last = told.story.history.entries.last_mut().expect("it has just asked");
+        if let Note::Attempting { mode, .. } = &mut last.note {
+            *mode = Mode::Shared;
+        }
+        told
     }
 
     /// As `asks`, in that thread.
@@ -228,7 +244,8 @@ impl Teller<'_> {
         let client = self.client.expect("only clients ask");
         self.story.clients[usize::from(client) - 1].0 += 1;
         let attempt = self.attempt();
-        self.note(Note::Attempting { attempt, lock: lock.into(), thread: Thread::default(), after: Some(before) })
+        let (lock, thread, after, mode) = (lock.into(), Thread::default(), Some(before), Mode::Exclusive);
+        self.note(Note::Attempting { attempt, lock, thread, after, mode })
     }
 
     pub(crate) fn gives_up(self) -> Self {

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use host::{AttemptId, Duration, Either, MonoTime, Purpose, Stage, first};
-use spec::{LockName, Note, Thread};
+use spec::{LockName, Mode, Note, Thread};
 
 use super::backoff::Backoff;
 use super::section::Section;
@@ -16,6 +16,14 @@ use super::{Client, Over, mark};
 use crate::recipe::{Acquired, Lease, Recipe};
 use crate::resource::ResourceHost;
 use crate::script::points;
+
+/// What a thread asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Asking {
+    pub(super) thread: Thread,
+    pub(super) lock: LockName,
+    pub(super) mode: Mode,
+}
 
 /// The last try, as it stands.
 #[derive(Clone, Copy)]
@@ -28,22 +36,17 @@ enum Try {
 
 impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     /// Takes that lock, or gives up.
-    pub(super) async fn acquire(
-        &self,
-        thread: Thread,
-        lock: LockName,
-        wait: Option<Duration>,
-    ) -> Result<Section<H, L>, Over> {
+    pub(super) async fn acquire(&self, asking: Asking, wait: Option<Duration>) -> Result<Section<H, L>, Over> {
         let (host, last) = (&self.host, Cell::new(None));
         let interrupted = host.interrupted();
-        let (outcome, gives_up) = match first(self.try_to_acquire((thread, lock), wait, &last), interrupted).await {
+        let (outcome, gives_up) = match first(self.try_to_acquire(asking, wait, &last), interrupted).await {
             Either::Left(outcome) => (outcome, true),
             // It is gone before it can tidy up.
             Either::Right(()) => (Err(Over), false),
         };
         match (outcome, last.get()) {
             (Ok((attempt, lease)), _) => {
-                let enter = Section::enter(host, &self.recipe, lock, attempt, lease, self.clock);
+                let enter = Section::enter(host, &self.recipe, asking.lock, attempt, lease, self.clock);
                 return Ok(host.attempt(attempt, enter).await);
             }
             (Err(Over), Some(Try::Open(attempt))) => {
@@ -53,7 +56,7 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
             (Err(Over), Some(Try::Over(attempt))) => {
                 host.note(Note::GaveUp { attempt });
                 if gives_up {
-                    host.attempt(attempt, self.recipe.give_up(host, lock)).await;
+                    host.attempt(attempt, self.recipe.give_up(host, asking.lock)).await;
                 }
             }
             (Err(Over), None) => {}
@@ -64,7 +67,7 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     /// Tries until one is granted or there is no next one. `last` tells of the last.
     async fn try_to_acquire(
         &self,
-        what: (Thread, LockName),
+        asking: Asking,
         wait: Option<Duration>,
         last: &Cell<Option<Try>>,
     ) -> Result<(AttemptId, Lease<L::Proof>), Over> {
@@ -75,12 +78,12 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
         loop {
             let attempt = host.open_attempt();
             last.set(Some(Try::Open(attempt)));
-            let granted = self.attempt((what, end), attempt, after, || last.set(Some(Try::Over(attempt))));
+            let granted = self.attempt((asking, end), attempt, after, || last.set(Some(Try::Over(attempt))));
             if let Some(lease) = host.attempt(attempt, granted).await {
                 return Ok((attempt, lease));
             }
             let delay = backoff.next(|| host.random(Purpose::Workload)).ok_or(Over)?;
-            if !self.recipe.await_turn(host, what.1, delay, end).await {
+            if !self.recipe.await_turn(host, asking.lock, delay, end).await {
                 return Err(Over);
             }
             after = Some(attempt);
@@ -91,14 +94,17 @@ impl<H: ResourceHost + Stage, L: Recipe<H>> Client<H, L> {
     /// recipe is through.
     async fn attempt(
         &self,
-        ((thread, lock), end): ((Thread, LockName), Option<MonoTime>),
+        (Asking { thread, lock, mode }, end): (Asking, Option<MonoTime>),
         attempt: AttemptId,
         after: Option<AttemptId>,
         answered: impl FnOnce(),
     ) -> Option<Lease<L::Proof>> {
         let host = &self.host;
-        mark(host, Note::Attempting { attempt, lock, thread, after }, points::ATTEMPTING).await;
-        let acquired = self.recipe.acquire_by(host, lock, end).await;
+        mark(host, Note::Attempting { attempt, lock, thread, after, mode }, points::ATTEMPTING).await;
+        let acquired = match mode {
+            Mode::Exclusive => self.recipe.acquire_by(host, lock, end).await,
+            Mode::Shared => self.recipe.acquire_shared(host, lock, end).await,
+        };
         answered();
         match acquired {
             Acquired::Granted(lease) => return Some(lease),

@@ -8,7 +8,7 @@ mod threads;
 mod tokens;
 
 use host::{Clock, Cue, Host, MonoTime, Span};
-use spec::{Authorities, Cause, Thread};
+use spec::{Authorities, Cause, LockName, Mode, Thread};
 
 use super::*;
 use crate::guard::Guard;
@@ -85,7 +85,7 @@ const fn acquire() -> Step {
 }
 
 const fn acquire_for(wait: Option<Duration>) -> Step {
-    Step::Acquire { lock: LOCK, handle: LOCK, wait }
+    Step::Acquire { lock: LOCK, handle: LOCK, wait, mode: Mode::Exclusive }
 }
 
 const fn extend(by: Option<Duration>) -> Step {
@@ -159,7 +159,13 @@ fn a_denied_attempt_is_followed_by_another() {
     let bench = Bench::new(Guard::Open);
     rival_takes(&bench, 500);
     assert!(Setup::of([acquire()]).play(&bench));
-    let asks = |nth, after| Note::Attempting { attempt: attempt(nth), lock: LOCK, thread: Thread(0), after };
+    let asks = |nth, after| Note::Attempting {
+        attempt: attempt(nth),
+        lock: LOCK,
+        thread: Thread(0),
+        after,
+        mode: Mode::Exclusive,
+    };
     assert_eq!(
         bench.notes()[..5],
         [

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use host::{Digest, MonoTime, NodeId, Request};
-use spec::{Authorities, Cause, OpId, Thread, Version};
+use spec::{Authorities, Cause, Mode, OpId, Thread, Version};
 
 use super::*;
 use crate::redis::{ExpireIf, Length, Lives, RedisError, Script, SetIf, Value};
@@ -122,7 +122,14 @@ fn notes_read_as_sentences() {
     let wrote = |attempt, based_on| Note::Wrote { attempt, op, object, based_on, replaced };
     #[rustfmt::skip]
     let table = [
-        (Note::Attempting { attempt, lock: key, thread: Thread::default(), after: None }, "node-3#1 asks for orders"),
+        (
+            Note::Attempting { attempt, lock: key, thread: Thread::default(), after: None, mode: Mode::Exclusive },
+            "node-3#1 asks for orders",
+        ),
+        (
+            Note::Attempting { attempt, lock: key, thread: Thread::default(), after: None, mode: Mode::Shared },
+            "node-3#1 asks for orders, to share it",
+        ),
         (granted(Some(Token(33)), Some(until)), "node-3#1 takes the lock to be its own until its clock reads 9.898 s, token 33"),
         (granted(None, None), "node-3#1 takes the lock to be its own until it releases"),
         (Note::Denied { attempt }, "node-3#1 is denied"),

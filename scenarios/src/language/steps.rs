@@ -15,7 +15,7 @@ use std::num::NonZeroU32;
 use host::{Cue, Duration, Name, Span};
 use models::resource::{Key, Work};
 use models::script::{Compare, GivingBack, Handle, OnError, Reaping, Step, Use, Working};
-use spec::{LockName, ObjectName};
+use spec::{LockName, Mode, ObjectName};
 
 use super::clients::Around;
 use super::error::Sink;
@@ -35,6 +35,7 @@ pub(super) const STEPS: [&str; 15] = [
     "until", "hold", "repeat",
 ];
 pub(super) const COMPARE: [(&str, Compare); 2] = [("name", Compare::Name), ("value", Compare::Value)];
+pub(super) const MODES: [(&str, Mode); 2] = [("exclusive", Mode::Exclusive), ("shared", Mode::Shared)];
 pub(super) const ON_ERROR: [(&str, OnError); 3] =
     [("end", OnError::End), ("ignore", OnError::Ignore), ("retry", OnError::Retry)];
 pub(super) const WORKING: [(&str, Working); 2] = [("over", Working::Over), ("goes-on", Working::GoesOn)];
@@ -75,7 +76,7 @@ pub(super) fn steps<'t>(sink: &'t Sink, node: &'t Node, around: Around<'_>, cues
 pub(super) fn default_steps(sink: &Sink, site: Site, resource: Option<&Resource>) -> Option<Vec<Step>> {
     has(sink, resource, site, OBJECT).then_some(())?;
     Some(vec![
-        Step::Acquire { lock: LOCK, handle: LOCK, wait: None },
+        Step::Acquire { lock: LOCK, handle: LOCK, wait: None, mode: Mode::Exclusive },
         Step::Read(Use::of(OBJECT)),
         Step::Sleep(Span::Fixed(Duration::from_millis(50))),
         Step::Write(Use::of(OBJECT)),
@@ -121,7 +122,7 @@ impl<'t> Reader<'t, '_> {
         let sink = self.sink;
         match step.name {
             "acquire" => {
-                let acquire = step.table(sink, acquire);
+                let acquire = step.table(sink, |fields| self.acquire(fields));
                 match &acquire {
                     Some(Step::Acquire { handle, .. }) if !self.handles.contains(handle) => self.handles.push(*handle),
                     Some(_) => {}
@@ -150,6 +151,23 @@ impl<'t> Reader<'t, '_> {
             "hold" => step.bare(sink, Step::Hold),
             _ => self.repeat(step),
         }
+    }
+
+    fn acquire(&self, fields: &mut Fields<'t>) -> Option<Step> {
+        let supported = fields.not_yet(&["nodes", "quorum"]);
+        let lock = fields.or("key", LOCK, |sink, node| name(sink, node, "a lock"));
+        let handle = fields.maybe("as", |sink, node| name(sink, node, "a handle"));
+        let wait = fields.maybe("wait", duration);
+        let mode = fields.or("mode", Mode::Exclusive, |sink, node| {
+            let mode = one_of(sink, node, "a mode", &MODES)?;
+            if mode == Mode::Shared && self.around.lock.is_some_and(|lock| !lock.can_be_shared()) {
+                sink.error(node.site, "only one client at a time can have this lock");
+                return None;
+            }
+            Some(mode)
+        });
+        let (lock, handle, mode) = (lock?, handle?, mode?);
+        supported.and(wait).map(|wait| Step::Acquire { lock, handle: handle.unwrap_or(lock), wait, mode })
     }
 
     fn extend(&self, fields: &mut Fields<'t>) -> Option<Step> {
@@ -253,15 +271,6 @@ impl<'t> Reader<'t, '_> {
         }
         self.operation(step).map(Step::Mark)
     }
-}
-
-fn acquire(fields: &mut Fields<'_>) -> Option<Step> {
-    let supported = fields.not_yet(&["nodes", "quorum"]);
-    let lock = fields.or("key", LOCK, |sink, node| name(sink, node, "a lock"));
-    let handle = fields.maybe("as", |sink, node| name(sink, node, "a handle"));
-    let wait = fields.maybe("wait", duration);
-    let (lock, handle) = (lock?, handle?);
-    supported.and(wait).map(|wait| Step::Acquire { lock, handle: handle.unwrap_or(lock), wait })
 }
 
 /// Reads `"charge"` or `{ name = "charge", key = 17, takes = "5ms" }`.

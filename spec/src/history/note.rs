@@ -1,6 +1,6 @@
 //! The notes of a history: what somebody did, believed or saw.
 
-use host::{AttemptId, MonoTime, Name, NodeId, digest_enum};
+use host::{AttemptId, Digest, Fold, MonoTime, Name, NodeId, digest_enum};
 use serde::{Deserialize, Serialize};
 
 use super::Authorities;
@@ -21,6 +21,32 @@ pub struct Thread(pub u32);
 /// The version of a guarded object: 0 at first, one more with every accepted write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Version(pub u64);
+
+/// In which mode a lock is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Nobody else may have it.
+    #[default]
+    Exclusive,
+    /// Others may have it too, in this mode.
+    Shared,
+}
+
+impl Mode {
+    const fn is_exclusive(&self) -> bool {
+        matches!(self, Self::Exclusive)
+    }
+}
+
+impl Digest for Mode {
+    fn digest(&self, fold: &mut Fold) {
+        // The usual mode adds nothing.
+        if *self == Self::Shared {
+            fold.word(1);
+        }
+    }
+}
 
 /// The name of a lock, as clients know it.
 pub type LockName = Name;
@@ -54,6 +80,9 @@ pub enum Note {
         /// The try that this one repeats; `None`: the first. A client waits for the lock from its first try
         /// until it is granted, gives up or dies, also while it sleeps between a denied try and the next.
         after: Option<AttemptId>,
+        /// In this mode. (In JSON, left out if it is exclusive.)
+        #[serde(default, skip_serializing_if = "Mode::is_exclusive")]
+        mode: Mode,
     },
     /// The client takes the lock to be its own.
     Granted {
@@ -319,7 +348,7 @@ pub enum Cause {
 digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart, 5 => Promotion, 6 => Demotion });
 
 digest_enum!(Note {
-    1 => Attempting { attempt, lock, thread, after },
+    1 => Attempting { attempt, lock, thread, after, mode },
     2 => Granted { attempt, token, until, counted },
     3 => Denied { attempt },
     4 => Failed { attempt },

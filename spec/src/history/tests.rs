@@ -80,7 +80,7 @@ fn notes_as_json_are_written_down() {
     counted.count(NodeId::new(4));
     let written = [
         (
-            Note::Attempting { attempt, lock: "orders".into(), thread: Thread(1), after: None },
+            Note::Attempting { attempt, lock: "orders".into(), thread: Thread(1), after: None, mode: Mode::Exclusive },
             r#"{"attempting":{"attempt":{"client":2,"ordinal":1},"lock":"orders","thread":1,"after":null}}"#,
         ),
         (

@@ -14,7 +14,8 @@
 //! the run.
 //!
 //! A client does not exclude itself: two attempts of one client, as after a restart or in two tasks
-//! of one process, never break this property. (They may break `grant-exclusion`.)
+//! of one process, never break this property. (They may break `grant-exclusion`.) Nor do those exclude each other that share a
+//! lock.
 //!
 //! Source: the lock as its users read it, "only one client at a time may act"; Kleppmann, "How to do
 //! distributed locking", 2016, shows that no lock with a lease gives that under pauses.
@@ -42,7 +43,10 @@ pub(super) const FACTS: Facts = Facts {
 /// window is open then; the older one if both are, or neither.
 fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let beliefs = beliefs(case, case.history.over());
-    let overlap = overlap::sweep(&beliefs, case.grants.locks(), |belief| case.grants[belief.claim].attempt.client())?;
+    let overlap = overlap::sweep(&beliefs, case.grants.locks(), |belief| {
+        let claim = &case.grants[belief.claim];
+        claim.party(claim.attempt.client())
+    })?;
     measures.belief_overlap = overlap.longest;
     let [older, newer] = overlap.pair;
     let promised = |belief: Stretch| case.is_promised(belief.claim, overlap.at);

@@ -18,7 +18,7 @@
 //! distributed locking", 2016): what is applied forms disjoint runs in the order of grants.
 
 use crate::grants::{ClaimId, Rank};
-use crate::history::Note;
+use crate::history::{Mode, Note};
 use crate::judge::Case;
 use crate::level::Level;
 use crate::property::{Check, Facts};
@@ -35,7 +35,7 @@ pub(super) const FACTS: Facts = Facts {
 /// right.
 fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     let mut newest = case.grants.newest();
-    let mut highest: Vec<Option<Applied>> = vec![None; case.grants.locks()];
+    let mut highest = vec![Highest::default(); case.grants.locks()];
     let mut broken = None;
     for mention in &case.grants.mentions.acting {
         let (i, entry) = (mention.entry, &case.history.entries[mention.entry]);
@@ -45,12 +45,12 @@ fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
         measures.effects += 1;
         let Some(claim) = mention.claim else { continue };
         let (rank, lock) = (case.grants[claim].rank, case.grants[claim].lock);
-        if rank < newest.before(i, lock) {
+        let newer = newest.before(i, lock);
+        if rank < newer && !case.grants.is_shared_with(newer, claim) {
             measures.after_newer_grant += 1;
         }
-        let highest = &mut highest[lock.index()];
-        match highest.filter(|highest| rank < highest.rank) {
-            None => *highest = Some(Applied { claim, rank, entry: i }),
+        match highest[lock.index()].take(Applied { claim, rank, entry: i }, case.grants[claim].mode) {
+            None => {}
             Some(newer) => {
                 measures.stale_effects += 1;
                 broken.get_or_insert_with(|| Evidence {
@@ -65,7 +65,32 @@ fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
     broken
 }
 
-/// The last operation of the newest grant that has had an effect.
+/// What has had an effect of the newest grant of all, and of those that shared with nobody.
+#[derive(Clone, Copy, Default)]
+struct Highest {
+    of_all: Option<Applied>,
+    exclusive: Option<Applied>,
+}
+
+impl Highest {
+    /// Takes in an operation of a grant in that mode, or gives back the newer one after which it comes. Those that share are in
+    /// no order among themselves.
+    fn take(&mut self, applied: Applied, mode: Mode) -> Option<Applied> {
+        let before = if mode == Mode::Exclusive { self.of_all } else { self.exclusive };
+        let newer = before.filter(|newest| applied.rank < newest.rank);
+        if newer.is_none() {
+            if mode == Mode::Exclusive {
+                self.exclusive = Some(applied);
+            }
+            if self.of_all.is_none_or(|highest| highest.rank <= applied.rank) {
+                self.of_all = Some(applied);
+            }
+        }
+        newer
+    }
+}
+
+/// The last operation of a grant that has had an effect.
 #[derive(Clone, Copy)]
 struct Applied {
     claim: ClaimId,
@@ -102,6 +127,29 @@ mod tests {
         story.holds(EffectOrder);
         let measures = story.judged().measures;
         assert_eq!((measures.stale_effects, measures.after_newer_grant), (0, 1));
+    }
+
+    #[test]
+    fn those_that_share_are_in_no_order_but_to_who_does_not() {
+        let shared = |story: &mut Story| {
+            story.at(10).client(1).asks_to_share("orders").names_owner(1, "orders").granted(900);
+            story.at(20).client(2).asks_to_share("orders").names_owner(1, "orders/shared").granted(900);
+            story.at(30).client(2).read(0);
+            story.at(40).client(1).read(0);
+        };
+        let mut story = Story::new();
+        shared(&mut story);
+        story.holds(EffectOrder);
+        assert_eq!(story.judged().measures.after_newer_grant, 0);
+        story.at(50).client(3).takes(900).wrote(None, 0);
+        story.holds(EffectOrder);
+        story.at(60).client(1).read(1);
+        assert_eq!(story.broken(EffectOrder).attempts, [story.attempt(3), story.attempt(1)]);
+        let mut story = Story::new();
+        story.at(5).client(3).takes(900);
+        shared(&mut story);
+        story.at(50).client(3).wrote(None, 0);
+        assert_eq!(story.broken(EffectOrder).attempts, [story.attempt(2), story.attempt(3)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //!
 //! What is promised to whom is worked out in [`windows`](crate::windows). Two attempts of one client
 //! count too: if a restarted client gets the lock while the lease of its former life is promised to
-//! last, the service has granted twice. An attempt does not overlap itself.
+//! last, the service has granted twice. An attempt does not overlap itself, and those that share a lock may have it together.
 
 use crate::judge::Case;
 use crate::level::Level;
@@ -32,7 +32,9 @@ fn check(case: &Case<'_>, measures: &mut Measures) -> Option<Evidence> {
         let attempts = noted.note.attempt().into_iter().collect();
         return Some(Evidence { at: noted.at, attempts, entries: vec![entry], overlap: None });
     }
-    let overlap = overlap::sweep(case.promised.windows(), case.grants.locks(), |window| window.claim)?;
+    let overlap = overlap::sweep(case.promised.windows(), case.grants.locks(), |window| {
+        case.grants[window.claim].party(window.claim)
+    })?;
     measures.grant_overlap = overlap.longest;
     Some(Evidence {
         at: overlap.at,
@@ -57,6 +59,17 @@ mod tests {
         assert_eq!((broken.at, broken.overlap), (ms(60), lasting(40)));
         assert_eq!(broken.attempts, [story.attempt(1), story.attempt(2)]);
         assert_eq!(broken.entries, [2, 5], "the two `granted` notes");
+    }
+
+    #[test]
+    fn those_that_share_may_have_it_together_and_nobody_else_with_them() {
+        let mut story = Story::new();
+        story.at(10).client(1).asks_to_share("orders").names_owner(1, "orders").granted(100);
+        story.at(20).client(2).asks_to_share("orders").names_owner(1, "orders/shared").granted(120);
+        story.holds(GrantExclusion);
+        story.at(110).client(3).takes(160);
+        let broken = story.broken(GrantExclusion);
+        assert_eq!(broken.attempts, [story.attempt(2), story.attempt(3)]);
     }
 
     #[test]

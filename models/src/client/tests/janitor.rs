@@ -11,7 +11,13 @@ fn a_janitor_takes_a_lock_away_in_nobodys_name() {
     let bench = Bench::new(Guard::Open);
     rival_takes(&bench, 60_000);
     let twice = Step::Repeat { times: 2, steps: vec![reap(None, Compare::Name)] };
-    Setup::of([Step::Acquire { lock: STOCK, handle: STOCK, wait: None }, twice, acquire(), RELEASE]).play(&bench);
+    Setup::of([
+        Step::Acquire { lock: STOCK, handle: STOCK, wait: None, mode: Mode::Exclusive },
+        twice,
+        acquire(),
+        RELEASE,
+    ])
+    .play(&bench);
     assert_eq!([times(&bench, "denied"), times(&bench, "released")], [0, 1]);
     for janitor in [reap(None, Compare::Value), Step::Repeat { times: 1, steps: vec![reap(None, Compare::Name)] }] {
         let bench = Bench::new(Guard::Open);

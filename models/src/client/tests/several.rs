@@ -4,7 +4,7 @@ use super::*;
 
 /// A script that holds `orders` and `stock`.
 fn both(steps: impl IntoIterator<Item = Step>) -> Setup {
-    let both = [acquire(), Step::Acquire { lock: STOCK, handle: STOCK, wait: None }];
+    let both = [acquire(), Step::Acquire { lock: STOCK, handle: STOCK, wait: None, mode: Mode::Exclusive }];
     Setup::of(both.into_iter().chain(steps).collect::<Vec<_>>())
 }
 

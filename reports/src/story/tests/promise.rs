@@ -28,7 +28,13 @@ impl Told {
         self.note(
             at,
             attempt.client(),
-            Note::Attempting { attempt, lock: lock.into(), thread: Thread::default(), after: None },
+            Note::Attempting {
+                attempt,
+                lock: lock.into(),
+                thread: Thread::default(),
+                after: None,
+                mode: spec::Mode::Exclusive,
+            },
         )
     }
 

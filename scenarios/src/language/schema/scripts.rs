@@ -3,7 +3,7 @@
 use models::script::points;
 
 use super::super::clients::MOST_CLIENTS;
-use super::super::steps::{COMPARE, ON_ERROR, STEPS, WORKING};
+use super::super::steps::{COMPARE, MODES, ON_ERROR, STEPS, WORKING};
 use super::json::{
     Json, any_of, described, integer, list, object, one_key, own_names, reference, string, truth, whole, words,
 };
@@ -96,6 +96,13 @@ fn step(name: &str) -> Json {
                 ("key", string("Which lock. Default: the scenario's one.")),
                 ("as", string("Its handle. Default: the lock's name.")),
                 ("wait", duration("How long to keep trying; 0s: one try. Default: without end.")),
+                (
+                    "mode",
+                    words(
+                        "In which mode, of a lock that can be shared. Default: exclusive.",
+                        MODES.map(|(name, _)| name),
+                    ),
+                ),
             ],
         ),
         "extend" => object("Extend the lease.", vec![("as", handle()), ("by", duration("To so long from now."))]),

@@ -3,7 +3,7 @@
 use host::{Cue, Duration, Span};
 use models::lock::{Lock, ReleaseBy};
 use models::script::{Compare, GivingBack, Growth, OnError, Reaping, Retry, Rounds, Script, Step, Use, Working};
-use spec::Policy;
+use spec::{Mode, Policy};
 
 use super::*;
 use crate::cell::{Milestone, When};
@@ -183,6 +183,7 @@ fn a_janitor_says_which_lock_it_takes_away_and_what_it_compares() {
     refuse(&client("do = [«\"reap\"»]"), "missing `compare`");
     let text = client("do = [«\"reap\"»]").replace("lock = \"redis\"", "lock = \"redisson\"");
     refuse(&text, "nobody can take this lock away from its owner");
+    refuse(&client("do = [{ acquire = { mode = «\"shared\"» } }]"), "only one client at a time can have this lock");
     accept(&client("do = [{ reap = { compare = \"name\" } }]\n[fault.f]\ndrop = { request = \"get\", of = \"A\" }"));
     refuse(
         &client("do = [{ reap = { compare = \"name\" } }]\n[fault.f]\ndrop = { request = «\"set\"», of = \"A\" }"),
@@ -252,7 +253,7 @@ fn a_step_is_a_word_or_a_table_with_one_key() {
     let list = "[\"acquire\", { acquire = {} }, { acquire = { wait = \"0s\" } }, \"check\", \"extend\", \
                 { extend = { by = \"5s\" } }, \"hold\", { repeat = { times = 2, do = [\"release\"] } }]";
     let orders = host::Name::fixed("orders");
-    let acquire = |wait| Step::Acquire { lock: orders, handle: orders, wait };
+    let acquire = |wait| Step::Acquire { lock: orders, handle: orders, wait, mode: Mode::Exclusive };
     assert_eq!(
         steps(list),
         [
@@ -270,7 +271,12 @@ fn a_step_is_a_word_or_a_table_with_one_key() {
 
 #[test]
 fn a_lock_is_called_by_its_handle_or_else_by_its_name() {
-    let of = |lock: &str, handle: &str| Step::Acquire { lock: lock.into(), handle: handle.into(), wait: None };
+    let of = |lock: &str, handle: &str| Step::Acquire {
+        lock: lock.into(),
+        handle: handle.into(),
+        wait: None,
+        mode: Mode::Exclusive,
+    };
     let named = |handle: &str| {
         (
             Step::Extend { handle: handle.into(), by: None },
