@@ -4,6 +4,7 @@
 //! kernel's word, and because it notices that nobody is at the other end of its line.
 
 mod alone;
+mod ear;
 mod etcd;
 mod hangs;
 mod host;
@@ -13,6 +14,7 @@ mod redis;
 mod resource;
 mod sentinel;
 mod wire;
+mod zookeeper;
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader};
@@ -34,6 +36,7 @@ pub use self::host::{LiveHost, LiveTask};
 use self::path::{Latencies, Latency};
 pub use self::redis::RedisConnection;
 pub use self::resource::ResourceConnection;
+pub use self::zookeeper::ZkConnection;
 use crate::line::{Order, Part, Report, say};
 use crate::refusal::takes_long;
 use crate::servers::die_with;

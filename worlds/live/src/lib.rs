@@ -16,7 +16,7 @@
 //! | [`gateway`] | what an etcd server is asked over HTTP |
 //! | [`jute`] | a connection to ZooKeeper |
 //! | [`run`] | one run: servers, processes, faults, the guarded resource |
-//! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio, the `redis` crate, and HTTP for etcd |
+//! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio, the `redis` crate, HTTP for etcd, ZooKeeper's own protocol |
 //! | `line` | what the two say to each other |
 //! | `witness`, `ledger` | what a server tells of itself; who owned which key when |
 //! | `revisions` | the same of an etcd cluster, from what its members tell |

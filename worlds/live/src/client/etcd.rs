@@ -9,8 +9,7 @@
 //!
 //! What is asked and answered the coordinator is told: from whom it comes that a key is whose, members do not know.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::rc::Rc;
@@ -21,10 +20,10 @@ use host::{
 use models::etcd::wire::Json;
 use models::etcd::{Body, Errand, Push, Reply, Response, Rpc, WatchId};
 use models::{Locks, Message};
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::LiveHost;
+use super::ear::Ear;
 use super::http::{Answer, Line};
 use super::path::Path;
 use crate::line::{Asks, Report, Way};
@@ -36,40 +35,10 @@ pub struct EtcdConnection {
     /// Where the member listens.
     listens: u16,
     path: Rc<Path>,
-    ear: Rc<Ear>,
+    ear: Rc<Ear<Push>>,
     /// Lines on which nothing is open.
     idle: RefCell<Vec<Line>>,
     watches: RefCell<Vec<JoinHandle<()>>>,
-}
-
-/// What a connection hears.
-struct Ear {
-    /// What was pushed and not taken.
-    heard: RefCell<VecDeque<Push>>,
-    is_closed: Cell<bool>,
-    /// Rings when one of the two has changed.
-    rings: watch::Sender<()>,
-}
-
-impl Ear {
-    fn hear(&self, push: Push) {
-        self.heard.borrow_mut().push_back(push);
-        self.rings.send_replace(());
-    }
-
-    fn close(&self) {
-        self.is_closed.set(true);
-        self.rings.send_replace(());
-    }
-
-    /// Ends once it is closed.
-    async fn closes(&self) {
-        let mut rings = self.rings.subscribe();
-        while !self.is_closed.get() {
-            // The sender lives as long as this.
-            let _ = rings.changed().await;
-        }
-    }
 }
 
 impl Calls<Rpc> for LiveHost {
@@ -86,8 +55,7 @@ impl Calls<Rpc> for LiveHost {
             Either::Left(opened) => opened.map_err(|_| ConnectError::Refused)?,
             Either::Right(()) => return Err(ConnectError::TimedOut),
         };
-        let (rings, _) = watch::channel(());
-        let ear = Rc::new(Ear { heard: RefCell::default(), is_closed: Cell::new(false), rings });
+        let ear = Rc::new(Ear::new());
         let (host, path, idle) = (self.clone(), Rc::new(path), RefCell::new(vec![line]));
         Ok(EtcdConnection { host, member, listens, path, ear, idle, watches: RefCell::default() })
     }
@@ -190,7 +158,7 @@ impl EtcdConnection {
 
 impl Connection<Rpc> for EtcdConnection {
     fn is_open(&self) -> bool {
-        !self.ear.is_closed.get() && self.idle.borrow().iter().all(Line::is_open)
+        !self.ear.is_closed() && self.idle.borrow().iter().all(Line::is_open)
     }
 
     async fn call(&self, rpc: Rpc, timeout: Duration) -> Result<Reply, CallError> {
@@ -225,14 +193,7 @@ impl Connection<Rpc> for EtcdConnection {
     }
 
     async fn pushed(&self) -> Option<Push> {
-        let mut rings = self.ear.rings.subscribe();
-        loop {
-            let heard = self.ear.heard.borrow_mut().pop_front();
-            if heard.is_some() || self.ear.is_closed.get() {
-                return heard;
-            }
-            let _ = rings.changed().await;
-        }
+        self.ear.next().await
     }
 }
 

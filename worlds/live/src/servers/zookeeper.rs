@@ -213,6 +213,12 @@ impl ZkServer {
         Connection::open(self.clients)
     }
 
+    /// Where it listens for clients.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.clients
+    }
+
     /// Whether it runs and does not stand still.
     #[must_use]
     pub const fn answers(&self) -> bool {

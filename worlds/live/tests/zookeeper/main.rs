@@ -6,6 +6,7 @@
 //! | `random` | random requests of several clients, to the model and to one server or three: every reply and event equal |
 //! | `sequence` | what such a sequence is made of |
 //! | `times` | how long sessions live, when a leader dies or stands still, a server starts again, a clock is set |
+//! | `connection` | the connection over which the models' own clients speak to real servers |
 //! | `model` | the model's servers, stepped without a kernel, and clients that ask them |
 //!
 //! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
@@ -13,6 +14,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod connection;
 #[path = "../../../../models/tests/transcripts/zookeeper/format.rs"]
 mod format;
 #[path = "../../../../models/tests/transcripts/zookeeper/model.rs"]
@@ -34,7 +36,7 @@ use models::domain;
 
 fn main() -> ExitCode {
     let trials = common::transcripts(common::names(transcripts::SERVICE), transcripts::are_as_committed);
-    let trials = trials.chain(common::named(random::TRIALS.into_iter().chain(times::TRIALS)));
+    let trials = trials.chain(common::named(random::TRIALS.into_iter().chain(times::TRIALS).chain(connection::TRIALS)));
     common::conclude("zookeeper", ZkEnsemble::version(), trials.collect(), Counts::now)
 }
 
