@@ -15,10 +15,12 @@
 //! container it answers as to `create2`.
 
 mod jute;
+mod log;
 mod read;
 mod say;
 
 pub use jute::{BadBytes, cut_frame, frame};
+pub use log::{Logged, read_log};
 
 use super::answer::{Answer, ZkEvent, ZkReply};
 use super::api::{Connect, ZkRequest};
@@ -118,6 +120,7 @@ impl Said {
 /// Codes of operations: `ZooDefs.OpCode`.
 mod code {
     pub(super) const ERROR: i32 = -1;
+    pub(super) const CREATE_SESSION: i32 = -10;
     pub(super) const CLOSE_SESSION: i32 = -11;
     pub(super) const CREATE: i32 = 1;
     pub(super) const DELETE: i32 = 2;
@@ -131,6 +134,7 @@ mod code {
     pub(super) const MULTI: i32 = 14;
     pub(super) const CREATE_2: i32 = 15;
     pub(super) const CREATE_CONTAINER: i32 = 19;
+    pub(super) const DELETE_CONTAINER: i32 = 20;
     pub(super) const SET_WATCHES: i32 = 101;
 }
 

@@ -30,6 +30,9 @@ impl fmt::Display for BadBytes {
 
 impl std::error::Error for BadBytes {}
 
+/// What comes of reading.
+pub(super) type Read<T> = Result<T, BadBytes>;
+
 pub(super) fn not_modelled<T>(what: impl Into<String>) -> Result<T, BadBytes> {
     Err(BadBytes::NotModelled(what.into()))
 }
@@ -121,11 +124,15 @@ impl<'b> Reader<'b> {
         self.take().map(u64::from_be_bytes)
     }
 
+    pub(super) fn byte(&mut self) -> Result<u8, BadBytes> {
+        self.take().map(u8::from_be_bytes)
+    }
+
     pub(super) fn flag(&mut self) -> Result<bool, BadBytes> {
-        match self.take()? {
-            [0] => Ok(false),
-            [1] => Ok(true),
-            [other] => not_modelled(format!("{other}, which is neither true nor false")),
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => not_modelled(format!("{other}, which is neither true nor false")),
         }
     }
 

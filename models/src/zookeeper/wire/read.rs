@@ -1,14 +1,12 @@
 //! What is read: requests, replies, events.
 
-use super::jute::{BadBytes, Reader, not_modelled};
+use super::jute::{Read, Reader, not_modelled};
 use super::{ALL, SYNC_CONNECTED, Said, WORLD, Xid, code};
 use crate::zookeeper::Value;
 use crate::zookeeper::answer::{Answer, Body, Connected, EventKind, OpResult, Stat, ZkEvent, ZkReply};
 use crate::zookeeper::api::{Connect, Create, Credentials, Delete, Mode, Multi, Op, SetData, SetWatches, ZkRequest};
 use crate::zookeeper::error::ZkError;
 use crate::zookeeper::path::{Millis, NodeName, Path, SessionId, Zxid};
-
-type Read<T> = Result<T, BadBytes>;
 
 pub(super) fn connect(content: &[u8]) -> Read<Connect> {
     let mut from = Reader::new(content);
@@ -82,7 +80,7 @@ pub(super) fn request(content: &[u8]) -> Read<(Xid, ZkRequest)> {
     Ok((xid, asked))
 }
 
-fn path(from: &mut Reader<'_>) -> Read<Path> {
+pub(super) fn path(from: &mut Reader<'_>) -> Read<Path> {
     let text = from.text()?;
     // What has no slash before it would get one.
     if text.starts_with('/') { Ok(Path::from(text)) } else { not_modelled(format!("a path without a root: {text:?}")) }
@@ -158,7 +156,7 @@ pub(super) fn said<'r>(content: &[u8], asked: impl FnOnce(Xid) -> Option<&'r ZkR
     Ok(Said::Answer(xid, Answer { zxid, outcome }))
 }
 
-fn known_error(error: i32) -> Read<ZkError> {
+pub(super) fn known_error(error: i32) -> Read<ZkError> {
     ZkError::of_code(error).map_or_else(|| not_modelled(format!("error {error}")), Ok)
 }
 

@@ -9,7 +9,7 @@
 //!
 //! What the library makes of that (pings, another server, watches set again), the model's own client does.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -49,7 +49,6 @@ struct Wire {
     outgoing: RefCell<Vec<u8>>,
     /// What was asked and is not answered, the oldest first.
     asked: RefCell<Vec<Asked>>,
-    next: Cell<i32>,
 }
 
 /// What was asked, and who waits for the answer.
@@ -81,9 +80,9 @@ impl Calls<ZkRequest> for LiveHost {
             Either::Left(opened) => opened.map_err(|_| ConnectError::Refused)?,
             Either::Right(()) => return Err(ConnectError::TimedOut),
         };
-        let (host, ear, next) = (self.clone(), Ear::new(), Cell::new(1));
+        let (host, ear) = (self.clone(), Ear::new());
         let (outgoing, asked, stream) = (RefCell::default(), RefCell::default(), RefCell::new(Some(Rc::new(stream))));
-        let wire = Rc::new(Wire { host, server, stream, path, ear, outgoing, asked, next });
+        let wire = Rc::new(Wire { host, server, stream, path, ear, outgoing, asked });
         let listening = Rc::clone(&wire);
         let hears = tokio::task::spawn_local(async move {
             if let Err(why) = listening.listen().await {
@@ -115,7 +114,9 @@ impl Wire {
         if let Some(left) = attempt.and_then(|attempt| Locks::left(&Message::from(request.clone()), attempt)) {
             self.host.note(left);
         }
-        let xid = Xid::of(&request, Xid(self.next.replace(self.next.get() + 1)));
+        // No two requests of a process have the same, on whichever connection: in a server's log it is known by that.
+        let number = i32::try_from(self.host.number()).expect("few requests");
+        let xid = Xid::of(&request, Xid(number + 1));
         let (answers, answer) = oneshot::channel();
         self.outgoing.borrow_mut().extend(frame(&request.to_bytes(xid)));
         self.asked.borrow_mut().push(Asked { xid, request, answers });

@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use models::zookeeper::wire::{Logged, read_log};
 use models::zookeeper::{Millis, Zxid};
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -244,6 +245,28 @@ impl ZkServer {
         };
         let zxid = field("Zxid: 0x").and_then(|digits| u64::from_str_radix(digits, 16).ok()).map(Zxid);
         role.zip(zxid).map(|(role, zxid)| Status { role, zxid }).ok_or_else(|| io::Error::other(said))
+    }
+
+    /// What it has written down, in order. It may run meanwhile. (The last of it may not be agreed upon
+    /// yet: it is written before.)
+    ///
+    /// # Errors
+    /// If that cannot be read.
+    pub fn logged(&self) -> io::Result<Vec<Logged>> {
+        let folder = self.folder.path().join("data").join("version-2");
+        let files = std::fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
+        // They are called after the first number in them.
+        let first = |file: &std::fs::DirEntry| {
+            let name = file.file_name();
+            u64::from_str_radix(name.to_str()?.strip_prefix("log.")?, 16).ok()
+        };
+        let mut files: Vec<_> = files.iter().filter_map(|file| Some((first(file)?, file.path()))).collect();
+        files.sort();
+        let mut all = Vec::new();
+        for (_, file) in files {
+            all.extend(read_log(&std::fs::read(file)?).map_err(io::Error::other)?);
+        }
+        Ok(all)
     }
 
     /// From now on its wall clock is so many ns ahead.

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use fencepost_live::jute::Connection;
 use fencepost_live::servers::zookeeper::{ZkEnsemble, ZkServer, ZkSettings};
+use models::zookeeper::tree::Tree;
 use models::zookeeper::{
-    Answer, Body, Connect, Connected, Delete, EventKind, Millis, Mode, OpResult, Path, SessionId, SetData, SetWatches,
-    Stat, ZkError, ZkEvent, ZkReply, ZkRequest, Zxid,
+    Answer, Body, Connect, Connected, Delete, EventKind, Millis, Mode, NodeName, OpResult, Path, SessionId, SetData,
+    SetWatches, Stat, ZkError, ZkEvent, ZkReply, ZkRequest, Zxid,
 };
 use proptest::test_runner::TestCaseError;
 
@@ -50,9 +51,8 @@ fn all_are_answered_alike(size: usize, seed: u8, cases: u32) -> Outcome {
         *both = Some(own);
         Ok(())
     });
-    played.map_err(|error| {
+    played.map_err(why).and_then(|()| both.take().map_or(Ok(()), Both::compare_logs)).inspect_err(|_| {
         count(&COUNTS.different, 1);
-        why(error)
     })
 }
 
@@ -135,6 +135,45 @@ impl Both {
             self.ask(0, ZkRequest::Delete(Delete { path, version: None }))?;
         }
         Ok(())
+    }
+
+    /// What each server has written down makes the tree that they all answer from.
+    fn compare_logs(mut self) -> Outcome {
+        for client in 0..CLIENTS {
+            self.ask(client, ZkRequest::create("/last".into(), "".into(), Mode::Ephemeral))?;
+        }
+        for server in 0..self.ensemble.size() {
+            let mut tree = Tree::default();
+            for logged in self.ensemble.server(server).logged()? {
+                let applied = logged.apply(&mut tree);
+                let is_same = applied.outcome.as_ref().err() == logged.change.as_ref().err();
+                if applied.zxid != logged.zxid || !is_same {
+                    return Err(format!("server {server} has written {logged:?}, the model does {applied:?}").into());
+                }
+            }
+            self.compare_below(Path::ROOT, &tree)?;
+        }
+        Ok(())
+    }
+
+    fn compare_below(&mut self, path: Path, tree: &Tree) -> Outcome {
+        let connection = self.clients[0].connection.as_mut().ok_or("it is connected")?;
+        let answer = connection.ask(ZkRequest::GetChildren { path, watch: false })?.1.ok_or("it is answered")?;
+        let Ok(Body::Children { mut names, stat }) = answer.outcome else {
+            return Err(format!("{path}: {answer}").into());
+        };
+        names.sort();
+        let told: Vec<NodeName> = tree.children(&path).into_iter().flatten().collect();
+        // Where the servers of an ensemble are is there without having been agreed upon.
+        let is_config = path == Path::from("/zookeeper/config");
+        if names != told || !is_config && tree.stat(&path) != Ok(stat) {
+            return Err(
+                format!("{path}: the log has {told:?} and {:?}, not {names:?} and {stat:?}", tree.stat(&path)).into()
+            );
+        }
+        count(&COUNTS.replies, 1);
+        let parent = if path.is_root() { String::new() } else { path.to_string() };
+        names.into_iter().try_for_each(|name| self.compare_below(Path::below(parent.as_str().into(), name), tree))
     }
 
     fn close(&mut self, client: usize) -> Played {
