@@ -421,6 +421,20 @@ impl ZooKeeper {
         }
     }
 
+    /// It may have stood still: either it looks first which sessions are over, or it reads first.
+    pub(super) fn expire_before_it_reads(&mut self, cx: &mut Context<Locks>) {
+        let Role::Leading(Leading { tracker: Some(tracker), .. }) = &self.role else { return };
+        let due = tracker.next();
+        if due >= cx.mono || self.reads_first == Some(due) {
+            return;
+        }
+        if cx.random().is_multiple_of(2) {
+            self.expire(cx);
+        } else {
+            self.reads_first = Some(due);
+        }
+    }
+
     /// Containers that nobody uses any more are deleted.
     pub(super) fn look_at_containers(&mut self, cx: &mut Context<Locks>) {
         let unused: Vec<_> = self.tree.unused_containers().collect();

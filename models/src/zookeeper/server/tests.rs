@@ -7,13 +7,17 @@ use crate::zookeeper::api::{Connect, Create, Credentials, Delete, Mode, SetWatch
 use crate::zookeeper::path::{Millis, Path, Zxid};
 
 fn ensemble(count: u16) -> Rig {
+    ensemble_of(7, count)
+}
+
+fn ensemble_of(seed: u64, count: u16) -> Rig {
     let servers = ZkServers { members: count, ..ZkServers::default() };
     let members: Vec<_> = (0..count).map(NodeId::new).collect();
     let make = |_| -> Box<dyn Fn() -> Box<dyn Service<Locks>>> {
         let members = members.clone();
         Box::new(move || Box::new(ZooKeeper::new(&members, servers)))
     };
-    let mut rig = Rig::new(7, (0..count).map(make).collect());
+    let mut rig = Rig::new(seed, (0..count).map(make).collect());
     rig.run(100);
     rig
 }
@@ -211,6 +215,24 @@ fn who_stood_still_for_long_leads_no_more_and_ends_no_session() {
     let line = rig.line(0);
     rig.run(1_000);
     assert!(ask_for(&mut rig, line, connect(Zxid::default(), None), 50).is_some(), "it follows, and serves");
+}
+
+#[test]
+fn who_wakes_may_end_sessions_before_it_reads_that_their_clients_are_there() {
+    let survive = |still: u64| {
+        let survives = |seed| {
+            let mut rig = ensemble_of(seed, 1);
+            let (line, _) = begun(&mut rig, 0);
+            rig.pause(0);
+            ping(&mut rig, line, still);
+            rig.resume(0);
+            rig.run(100);
+            rig.is_open(line)
+        };
+        (0..20).filter(|seed| survives(*seed)).count()
+    };
+    assert_eq!(survive(5_000), 20);
+    assert!((1..20).contains(&survive(9_000)));
 }
 
 #[test]
