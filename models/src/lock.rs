@@ -24,7 +24,7 @@ pub use renew::{OnFailure, RegistryEntry, Renew, Stops};
 pub use sentinel::{FindsPrimary, MOST as MOST_SENTINELS, SentinelLock, SentinelServers, VerifiesPrimary, WaitFor};
 pub use server::{MOST_NODES, Persistence, RedisServer, TtlClock};
 pub use service::{ServerGroup, ServerKind, Service};
-pub use zookeeper::ZkServers;
+pub use zookeeper::{HerdLock, QueueLock, ZkLock, ZkServers};
 
 use host::{Clock, Duration, Name, Operation, Point, Ppm, nanos};
 use spec::{Assumption, Level, Promise};
@@ -44,6 +44,8 @@ pub enum Lock {
     Sentinel(SentinelLock),
     /// A lock on an etcd cluster.
     Etcd(EtcdLock),
+    /// A lock on a ZooKeeper ensemble.
+    ZooKeeper(ZkLock),
     /// No lock: everybody is let in.
     None,
 }
@@ -109,6 +111,9 @@ pub const LOCKS: &[LockFacts] = &[
     etcd::FACTS[1],
     etcd::FACTS[2],
     etcd::FACTS[3],
+    zookeeper::FACTS[0],
+    zookeeper::FACTS[1],
+    zookeeper::FACTS[2],
     crate::none::FACTS,
 ];
 
@@ -126,7 +131,8 @@ impl Lock {
             Self::Sentinel(_) => &LOCKS[2],
             Self::Redlock(_) => &LOCKS[3],
             Self::Etcd(lock) => &LOCKS[4 + lock.place()],
-            Self::None => &LOCKS[8],
+            Self::ZooKeeper(lock) => &LOCKS[8 + lock.place()],
+            Self::None => &LOCKS[11],
         }
     }
 
@@ -139,6 +145,7 @@ impl Lock {
             Self::Redlock(lock) => lock.operations(),
             Self::Sentinel(lock) => lock.operations(),
             Self::Etcd(lock) => lock.operations(),
+            Self::ZooKeeper(lock) => lock.operations(),
             Self::None => Vec::new(),
         }
     }
@@ -149,6 +156,7 @@ impl Lock {
         match self {
             Self::Redisson(lock) => lock.pushes(),
             Self::Etcd(lock) => lock.pushes(),
+            Self::ZooKeeper(_) => zookeeper::PUSHES,
             Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => &[],
         }
     }
@@ -159,7 +167,7 @@ impl Lock {
         match self {
             Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.points(),
             Self::Redlock(lock) => lock.points(),
-            Self::Redisson(_) | Self::Etcd(_) | Self::None => Vec::new(),
+            Self::Redisson(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::None => Vec::new(),
         }
     }
 
@@ -175,9 +183,13 @@ impl Lock {
             Self::Redlock(RedlockLock { token, .. }) if !matches!(token, redlock::MajorityToken::None) => {
                 Some(crate::redis::lock::COUNTER)
             }
-            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::Etcd(_) | Self::None => {
-                None
-            }
+            Self::Redis(_)
+            | Self::Redisson(_)
+            | Self::Sentinel(_)
+            | Self::Redlock(_)
+            | Self::Etcd(_)
+            | Self::ZooKeeper(_)
+            | Self::None => None,
         }
     }
 
@@ -186,7 +198,7 @@ impl Lock {
     pub const fn can_be_reaped(&self) -> bool {
         match self {
             Self::Redis(_) | Self::Sentinel(_) => true,
-            Self::Redisson(_) | Self::Redlock(_) | Self::Etcd(_) | Self::None => false,
+            Self::Redisson(_) | Self::Redlock(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::None => false,
         }
     }
 
@@ -211,6 +223,7 @@ impl Lock {
     pub const fn works_in_background(&self) -> bool {
         match self {
             Self::Etcd(lock) => lock.has_session() || self.renews(),
+            Self::ZooKeeper(_) => true,
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => self.renews(),
         }
     }
@@ -227,7 +240,7 @@ impl Lock {
                 Some(renew) => Some(renew.every),
                 None => None,
             },
-            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => None,
+            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::ZooKeeper(_) | Self::None => None,
         }
     }
 
@@ -239,6 +252,7 @@ impl Lock {
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) => redis_needs(level),
             Self::Sentinel(_) => sentinel::needs(level),
             Self::Etcd(lock) => lock.needs(level),
+            Self::ZooKeeper(_) => ZkLock::needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
         }
@@ -251,6 +265,7 @@ impl Lock {
             Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) => crate::redis::lock::drift(ttl),
             Self::Redlock(lock) => lock.drift(ttl),
             Self::Etcd(lock) => lock.drift_allowance(ttl),
+            Self::ZooKeeper(lock) => lock.drift_allowance(ttl),
             Self::None => Duration::ZERO,
         }
     }
@@ -260,7 +275,12 @@ impl Lock {
     pub fn quorum_of(&self, servers: usize) -> usize {
         match self {
             Self::Redlock(lock) => lock.quorum_of(servers),
-            Self::Redis(_) | Self::Redisson(_) | Self::Sentinel(_) | Self::Etcd(_) | Self::None => 1,
+            Self::Redis(_)
+            | Self::Redisson(_)
+            | Self::Sentinel(_)
+            | Self::Etcd(_)
+            | Self::ZooKeeper(_)
+            | Self::None => 1,
         }
     }
 
@@ -269,6 +289,7 @@ impl Lock {
     pub const fn promise(&self) -> Promise {
         match self {
             Self::Etcd(lock) => lock.promise(),
+            Self::ZooKeeper(_) => Promise::WhileOwned,
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => Promise::UntilDue,
         }
     }
@@ -278,7 +299,12 @@ impl Lock {
     pub const fn is_counted_by_rivals(&self) -> bool {
         match self {
             Self::Etcd(lock) => lock.is_counted_by_rivals(),
-            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => false,
+            Self::Redis(_)
+            | Self::Redisson(_)
+            | Self::Redlock(_)
+            | Self::Sentinel(_)
+            | Self::ZooKeeper(_)
+            | Self::None => false,
         }
     }
 
@@ -288,7 +314,7 @@ impl Lock {
         match self {
             Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.clock.clock(),
             Self::Redlock(lock) => lock.clock.clock(),
-            Self::Redisson(_) | Self::Etcd(_) | Self::None => Clock::Monotonic,
+            Self::Redisson(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::None => Clock::Monotonic,
         }
     }
 

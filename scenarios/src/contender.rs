@@ -8,12 +8,14 @@ use std::sync::Arc;
 use host::{Clock, Duration, NodeId, Server};
 use models::etcd::{EtcdKey, EtcdMutex, EtcdV3Lock, KubernetesLease, Rpc, Way};
 use models::guard::{Check, Guard, Ruling, Seen};
-use models::lock::{EtcdLock, Lock};
+use models::lock::zookeeper::Library;
+use models::lock::{EtcdLock, Lock, QueueLock, ZkLock};
 use models::none::NoLock;
 use models::recipe::Recipe;
 use models::redis::{Ask, Command, Redisson, Redlock, SingleRedis, on_primary};
 use models::resource::Op;
 use models::script::Script;
+use models::zookeeper::{self, CuratorMutex, ZkHerd, ZkMutex, ZkRequest};
 use models::{Locks, play};
 use sim::SimHost;
 
@@ -31,7 +33,9 @@ pub struct Bench {
     pub sentinels: Vec<Server<Ask>>,
     /// The members of an etcd cluster, if that is what they are.
     pub etcd: Vec<Server<Rpc>>,
-    /// By what name the history calls their cluster.
+    /// The servers of a ZooKeeper ensemble, if that is what they are.
+    pub zookeeper: Vec<Server<ZkRequest>>,
+    /// By what name the history calls the cluster, or the ensemble.
     pub cluster: NodeId,
     /// If the objects are in the lock's own store: what of an operation is compared there.
     pub objects: Option<Guard>,
@@ -47,6 +51,12 @@ impl Bench {
         let ttl = self.ttl.expect("the loader refuses locks of etcd without a lease");
         let (cluster, members, timeout) = (self.cluster, self.etcd.clone(), self.call_timeout);
         Way { cluster, members, ttl, timeout, objects: self.objects }
+    }
+
+    /// The way into the ensemble.
+    fn way_to_zookeeper(&self) -> zookeeper::Way {
+        let timeout = self.ttl.expect("the loader refuses locks of ZooKeeper without a session's length");
+        zookeeper::Way { ensemble: self.cluster, servers: self.zookeeper.clone(), timeout, objects: self.objects }
     }
 }
 
@@ -193,6 +203,19 @@ pub(crate) fn built_in<H: LocksHost>(
                 program(bench, clock, resource, script, move |bench| KubernetesLease::new(bench.way(), &switches))
             }
         },
+        Lock::ZooKeeper(lock) => match *lock {
+            ZkLock::Queue(switches @ QueueLock { library: Library::Documentation, .. }) => {
+                program(bench, clock, resource, script, move |bench| ZkMutex::new(bench.way_to_zookeeper(), &switches))
+            }
+            ZkLock::Queue(switches @ QueueLock { library: Library::Curator, .. }) => {
+                program(bench, clock, resource, script, move |bench| {
+                    CuratorMutex::new(bench.way_to_zookeeper(), &switches)
+                })
+            }
+            ZkLock::Herd(switches) => {
+                program(bench, clock, resource, script, move |bench| ZkHerd::new(bench.way_to_zookeeper(), &switches))
+            }
+        },
         Lock::None => program(bench, clock, resource, script, |_| NoLock),
     }
 }
@@ -239,6 +262,7 @@ mod tests {
             redis: servers,
             sentinels: Vec::new(),
             etcd: Vec::new(),
+            zookeeper: Vec::new(),
             cluster: NodeId::default(),
             objects: None,
             ttl: cell.ttl,

@@ -151,6 +151,7 @@ impl<'c> World<'c> {
             redis: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             cluster: nodes.authorities().next().unwrap_or_default(),
             etcd: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
+            zookeeper: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             sentinels: nodes.of_kind(ServerKind::Sentinel).map(Server::on).collect(),
             objects: cell.resource.is_in_store.then_some(cell.resource.guard),
             ttl: client.ttl,

@@ -11,14 +11,26 @@
 //! | [`learner`] | what a leader and who follows it tell each other |
 //! | [`server`] | one member of an ensemble |
 //! | [`names`], [`owners`] | where locks are, and for the history: whose they are |
+//! | [`client`] | what the client library does: one connection, one session after the other |
+//! | `queue` | queues of sequential nodes: what `mutex` and `curator` have in common |
+//! | `mutex` | the lock of the documentation |
+//! | `curator` | Curator's `InterProcessMutex` |
+//! | `herd` | one node, which all watch |
+//! | `objects` | objects that are in the ensemble |
 
 pub mod answer;
 pub mod api;
+pub mod client;
+mod curator;
 pub mod error;
+mod herd;
 pub mod learner;
+mod mutex;
 pub mod names;
+mod objects;
 pub mod owners;
 pub mod path;
+mod queue;
 pub mod server;
 pub mod tracker;
 pub mod tree;
@@ -26,8 +38,12 @@ pub mod wire;
 
 pub use answer::{Answer, Body, Connected, EventKind, OpResult, Stat, ZkEvent, ZkReply};
 pub use api::{Connect, Create, Credentials, Delete, Mode, Multi, Op, SetData, SetWatches, ZkRequest};
+pub use client::{Client, Failure, Session, Watch, Way};
+pub use curator::CuratorMutex;
 pub use error::ZkError;
+pub use herd::ZkHerd;
 pub use learner::{FromLeader, ToLeader};
+pub use mutex::ZkMutex;
 pub use path::{Guid, Millis, NodeName, Path, SessionId, Zxid};
 pub use server::{ZkLog, ZooKeeper};
 

@@ -1,31 +1,56 @@
-//! Where locks are, and what stands there: recipes write it, and the history is told by it who owns what.
+//! Where locks are, and what stands there: recipes create it, and the history is told by it who owns what.
 //!
-//! Each lock has a node of its own, [`lock`]; what its clients create is below that. Objects that are in the ensemble are at
-//! `/data/NAME`.
+//! | lock | node |
+//! |---|---|
+//! | the recipe of the documentation | `/locks/NAME/GUID-lock-NUMBER`, one for each that queues |
+//! | Curator | `/locks/NAME/_c_GUID-lock-NUMBER`, the same |
+//! | the herd | `/locks/NAME/lock`, the only one |
+//!
+//! Each lock has a node of its own, [`lock`]. Objects that are in the ensemble are at `/data/NAME`.
 
 use host::Name;
 use spec::{LockName, ObjectName};
 
-use super::path::Path;
+use super::path::{Guid, NodeName, Path};
 
-const LOCKS: &str = "/locks/";
+/// Below that all locks are.
+pub(super) const LOCKS: Name = Name::fixed("/locks");
+/// Below that all objects are.
+pub(super) const DATA: Name = Name::fixed("/data");
+
+/// What stands before the number of a contender, behind its guid.
+pub(super) const STEM: Name = Name::fixed("-lock-");
+/// What Curator begins the name of a node with that it may have to look for.
+pub(super) const PROTECTED: Name = Name::fixed("_c_");
 
 /// The node below which a lock's clients create theirs, without a slash at its end.
 #[must_use]
 pub fn lock(lock: LockName) -> Name {
-    Name::from(format!("{LOCKS}{lock}"))
+    Name::from(format!("{LOCKS}/{lock}"))
 }
 
 /// The lock below whose node that is.
 #[must_use]
 pub fn lock_of(path: &Path) -> Option<Name> {
-    path.parent_name().strip_prefix(LOCKS).filter(|name| !name.contains('/')).map(Name::from)
+    let parent = path.parent_name();
+    let name = parent.strip_prefix(LOCKS.as_str())?.strip_prefix('/')?;
+    (!name.contains('/')).then(|| Name::from(name))
+}
+
+/// A contender that begins with `before` and has no number yet.
+pub(super) fn contender(of: LockName, before: Name, guid: Guid) -> Path {
+    Path::below(lock(of), NodeName::with_guid(before, guid, STEM))
+}
+
+/// The only node of a lock that nobody queues for.
+pub(super) fn only(of: LockName) -> Path {
+    Path::below(lock(of), "lock".into())
 }
 
 /// The node of that object, if objects are in the ensemble.
 #[must_use]
 pub fn object(object: ObjectName) -> Path {
-    Path::from(format!("/data/{object}").as_str())
+    Path::below(DATA, object.as_str().into())
 }
 
 #[cfg(test)]
@@ -35,8 +60,18 @@ mod tests {
     #[test]
     fn a_node_leads_back_to_its_lock() {
         let orders = LockName::from("orders");
-        assert_eq!(lock_of(&Path::below(lock(orders), "lock-0000000001".into())), Some(orders));
+        assert_eq!(lock_of(&contender(orders, PROTECTED, Guid(7)).numbered(3)), Some(orders));
+        assert_eq!(lock_of(&only(orders)), Some(orders));
         assert_eq!(lock_of(&"/locks/orders".into()), None);
         assert_eq!(lock_of(&"/locks/orders/a/b".into()), None);
+        assert_eq!(lock_of(&"/data/orders".into()), None);
+    }
+
+    #[test]
+    fn contenders_of_both_kinds_have_their_number_behind_the_same_stem() {
+        let path = |before| contender(LockName::from("orders"), before, Guid(7)).numbered(3);
+        assert_eq!(path(Name::fixed("")).to_string(), "/locks/orders/0000000000000007-lock-0000000003");
+        assert_eq!(path(PROTECTED).to_string(), "/locks/orders/_c_0000000000000007-lock-0000000003");
+        assert_eq!(path(PROTECTED).name().number_after(STEM), Some(3));
     }
 }

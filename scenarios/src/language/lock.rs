@@ -6,14 +6,16 @@
 //!   none is refused there: its operations would carry no token.
 
 mod etcd;
+mod zookeeper;
 
 use host::Duration;
 use models::guard::Guard;
-use models::lock::redlock::{Library, MajorityToken};
+use models::lock::redlock::MajorityToken;
 use models::lock::switch::Choice;
+use models::lock::zookeeper::Library;
 use models::lock::{
     LOCKS, Lock, MOST_NODES, MOST_SENTINELS, RedisLock, RedissonLock, RedlockLock, Renew, SLOT, SentinelLock, Take,
-    TokenSource, WaitFor,
+    TokenSource, WaitFor, redlock,
 };
 
 use super::error::Sink;
@@ -23,7 +25,7 @@ use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive};
 
 /// Locks of the language that nobody has modelled yet.
-const NOT_YET: [&str; 2] = ["zookeeper", "postgres"];
+const NOT_YET: [&str; 1] = ["postgres"];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -74,6 +76,11 @@ pub(super) fn lock(
         "etcd-v3lock" => choice.table(sink, |fields| etcd::v3lock(fields, ttl)).map(Lock::Etcd),
         "etcd-key" => choice.table(sink, |fields| etcd::key(fields, ttl)).map(Lock::Etcd),
         "kubernetes-lease" => choice.table(sink, |fields| etcd::record(fields, ttl)).map(Lock::Etcd),
+        "zookeeper" => {
+            choice.table(sink, |fields| zookeeper::queue(fields, Library::Documentation, ttl)).map(Lock::ZooKeeper)
+        }
+        "curator" => choice.table(sink, |fields| zookeeper::queue(fields, Library::Curator, ttl)).map(Lock::ZooKeeper),
+        "zookeeper-herd" => choice.table(sink, |fields| zookeeper::herd(fields, ttl)).map(Lock::ZooKeeper),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }
@@ -170,7 +177,7 @@ fn redlock(
     call_timeout: Duration,
 ) -> Option<RedlockLock> {
     let (sink, site) = (fields.sink, fields.site);
-    let library: Library = switch(fields)?;
+    let library: redlock::Library = switch(fields)?;
     let own = RedlockLock::of_library(library, ttl.flatten().unwrap_or_default(), call_timeout);
     let quorum =
         fields.maybe("quorum", |sink, node| integer(sink, node, "`quorum` is a number of servers", 1, MOST_NODES));

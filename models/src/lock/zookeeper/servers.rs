@@ -32,7 +32,7 @@ impl ZkServers {
 }
 
 /// Its servers.
-pub const GROUP: [ServerGroup; 1] = [ServerGroup {
+pub(super) const GROUP: [ServerGroup; 1] = [ServerGroup {
     prefix: "zookeeper",
     kind: ServerKind::ZooKeeper,
     size: |service| match service {
@@ -47,7 +47,7 @@ pub(in crate::lock) const NAME: &str = "zookeeper";
 const SAMPLE: &str = "https://github.com/apache/zookeeper/blob/release-3.8.0/conf/zoo_sample.cfg";
 
 /// What can be set about them.
-pub const SERVICE: [Switch; 3] = [
+pub(super) const SERVICE: [Switch; 3] = [
     Switch {
         path: "members",
         about: "How many members the ensemble has: an odd number.",

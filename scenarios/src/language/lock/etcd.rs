@@ -9,7 +9,7 @@ use super::super::value::positive;
 use super::{renew, switch, switch_or};
 
 /// A file's `ttl`: an unreadable one is `None`, one that does not expire `Some(None)`.
-type Ttl = Option<Option<Duration>>;
+pub(super) type Ttl = Option<Option<Duration>>;
 
 pub(super) fn mutex(fields: &mut Fields<'_>, ttl: Ttl) -> Option<EtcdLock> {
     let (after_wait, on_failed_unlock, looks) = (switch(fields), switch(fields), switch(fields));

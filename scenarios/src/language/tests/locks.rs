@@ -90,7 +90,7 @@ fn every_switch_of_a_server_takes_its_words() {
     assert_eq!(monotonic.redis().ttl_clock, TtlClock::Monotonic);
     suggest(
         &top("lock = \"redis\"\nservice.«redys» = {}"),
-        "unknown word `redys`: the service is one of `redis`, `redis-sentinel`, `etcd`",
+        "unknown word `redys`: the service is one of `redis`, `redis-sentinel`, `etcd`, `zookeeper`",
         "redis",
     );
     refuse(&top("lock = \"redis\"\nservice.«postgres» = {}"), "`postgres` is not supported yet");
@@ -105,6 +105,12 @@ fn every_switch_of_a_server_takes_its_words() {
         &top("lock.etcd-key = { as = \"patroni\", «on-timeout» = \"go-on\" }"),
         "who polls is through with each try at once, and knows no timeout: `on-timeout` is for who watches",
     );
+    for lock in ["zookeeper", "curator", "zookeeper-herd"] {
+        refuse(
+            &top(&format!("lock = {{ {lock} = «{{}}» }}\nttl = \"none\"")),
+            "this lock hangs on a session, which ends, and `ttl` is \"none\"",
+        );
+    }
     let election = |keys: &str| top(&format!("ttl = \"15s\"\nlock.kubernetes-lease = «{{ {keys} }}»"));
     refuse(
         &election("renew-deadline = \"15s\""),

@@ -220,7 +220,7 @@ fn objects_in_the_locks_own_store_are_read_and_written_behind_what_it_can_compar
     let open = "{ check = \"open\", lives-in = «\"lock-service\"» }";
     refuse(
         &with(open, "\"read\""),
-        "of objects in the lock's own store only those of `etcd` are modelled: `lock = \"etcd\"`",
+        "of objects in the lock's own store only those of `etcd`, `zookeeper` and `curator` are modelled: `lock = \"etcd\"`",
     );
     for step in ["{ effect = \"mail\" }", "{ write = { takes = \"5ms\" } }", "\"ticket\""] {
         refuse(&etcd(open, step), "in the lock's own store objects are read and written, which takes no time");
