@@ -206,6 +206,7 @@ impl Lock {
     #[must_use]
     pub const fn can_be_shared(&self) -> bool {
         match self {
+            Self::ZooKeeper(lock) => lock.can_be_shared(),
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::Etcd(_) | Self::None => {
                 false
             }

@@ -72,6 +72,11 @@ impl ZkLock {
         }
     }
 
+    /// Whether several may have it together.
+    pub(super) const fn can_be_shared(self) -> bool {
+        matches!(self, Self::Queue(QueueLock { library: Library::Documentation, .. }))
+    }
+
     /// At which news its holder stops.
     const fn stops(self) -> Stops {
         match self {

@@ -25,7 +25,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use host::{Duration, MonoTime, Part, Purpose, first};
-use spec::LockName;
+use spec::{LockName, Mode};
 
 use super::client::{Failure, Session, Way};
 use super::objects;
@@ -105,7 +105,7 @@ impl<H: ZkHost> Recipe<H> for CuratorMutex<H> {
         let mut retries = 0;
         loop {
             let guid = Guid(host.random(Purpose::Recipe));
-            let Some(Ok(place)) = by(host, until, self.0.enter(host, lock, guid)).await else {
+            let Some(Ok(place)) = by(host, until, self.0.enter(host, (lock, Mode::Exclusive), guid)).await else {
                 return Acquired::Failed;
             };
             let waited = by(host, until, self.wait(host, lock, &place)).await;

@@ -11,6 +11,7 @@
 //! | 4: `exists`, with a watch on the next lower number | `Queue::wait_behind` |
 //! | 5: not there: again from 2; else waits until it is told, and then again from 2 | `wait` |
 //! | unlock: deletes its node | `release` |
+//! | shared locks: `read-` waits for the next lower `write-` alone (here it is `lock-` still), that for all | `Queue::turn` |
 //!
 //! Departures: whoever watches goes on as well when it is told of its session, be that over or not. The recipe says nothing of
 //! a limit to the wait, nor of what its holder does when it is told that the connection is lost:
@@ -20,7 +21,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use host::{MonoTime, Purpose};
-use spec::LockName;
+use spec::{LockName, Mode};
 
 use super::client::{Failure, Way};
 use super::objects;
@@ -39,6 +40,20 @@ impl<H: ZkHost> ZkMutex<H> {
     #[must_use]
     pub fn new(way: Way, switches: &QueueLock) -> Self {
         Self(Rc::new(Queue::new(way, switches)))
+    }
+
+    async fn acquire_so(&self, host: &H, lock: LockName, mode: Mode, until: Option<MonoTime>) -> Acquired<Ticket> {
+        let guid = Guid(host.random(Purpose::Recipe));
+        let Some(Ok(place)) = by(host, until, self.0.enter(host, (lock, mode), guid)).await else {
+            return Acquired::Failed;
+        };
+        match by(host, until, self.wait(host, lock, &place)).await {
+            Some(Ok(cversion)) => self.0.granted(place, cversion),
+            // Its node is gone: its session was over.
+            Some(Err(Failure::Refused(ZkError::NoNode))) => Acquired::Denied,
+            Some(Err(_)) | None if self.0.delete(host, place.ticket.path).await => Acquired::Denied,
+            Some(Err(_)) | None => Acquired::Failed,
+        }
     }
 
     /// Waits until it is its turn.
@@ -64,15 +79,11 @@ impl<H: ZkHost> Recipe<H> for ZkMutex<H> {
     }
 
     async fn acquire_by(&self, host: &H, lock: LockName, until: Option<MonoTime>) -> Acquired<Ticket> {
-        let guid = Guid(host.random(Purpose::Recipe));
-        let Some(Ok(place)) = by(host, until, self.0.enter(host, lock, guid)).await else { return Acquired::Failed };
-        match by(host, until, self.wait(host, lock, &place)).await {
-            Some(Ok(cversion)) => self.0.granted(place, cversion),
-            // Its node is gone: its session was over.
-            Some(Err(Failure::Refused(ZkError::NoNode))) => Acquired::Denied,
-            Some(Err(_)) | None if self.0.delete(host, place.ticket.path).await => Acquired::Denied,
-            Some(Err(_)) | None => Acquired::Failed,
-        }
+        self.acquire_so(host, lock, Mode::Exclusive, until).await
+    }
+
+    async fn acquire_shared(&self, host: &H, lock: LockName, until: Option<MonoTime>) -> Acquired<Ticket> {
+        self.acquire_so(host, lock, Mode::Shared, until).await
     }
 
     fn knows_of_loss(&self, _: LockName, lease: &Lease<Ticket>) -> bool {

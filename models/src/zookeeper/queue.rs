@@ -14,7 +14,7 @@
 use std::rc::Rc;
 
 use host::{Duration, Either, MonoTime, Part, Purpose, first};
-use spec::{Authorities, LockName, Token};
+use spec::{Authorities, LockName, Mode as Wanted, Token};
 
 use super::client::{Client, Failure, Session, Way};
 use super::path::{Guid, NodeName, Path, Zxid};
@@ -76,10 +76,10 @@ impl<H: ZkHost> Queue<H> {
     }
 
     /// Enters the queue with that guid.
-    pub(super) async fn enter(&self, host: &H, lock: LockName, guid: Guid) -> Result<Place, Failure> {
+    pub(super) async fn enter(&self, host: &H, (lock, mode): (LockName, Wanted), guid: Guid) -> Result<Place, Failure> {
         let mut retries = 0;
         loop {
-            match self.enter_once(host, lock, guid, retries > 0).await {
+            match self.enter_once(host, (lock, mode), guid, retries > 0).await {
                 Ok(place) => return Ok(place),
                 Err(failure) => self.before_again(host, failure, retries).await?,
             }
@@ -87,7 +87,13 @@ impl<H: ZkHost> Queue<H> {
         }
     }
 
-    async fn enter_once(&self, host: &H, lock: LockName, guid: Guid, is_again: bool) -> Result<Place, Failure> {
+    async fn enter_once(
+        &self,
+        host: &H,
+        (lock, mode): (LockName, Wanted),
+        guid: Guid,
+        is_again: bool,
+    ) -> Result<Place, Failure> {
         let session = self.client.session();
         if is_again
             && let Some((path, stat)) = self.find(host, lock, guid).await?
@@ -99,7 +105,7 @@ impl<H: ZkHost> Queue<H> {
             Library::Documentation => host::Name::fixed(""),
             Library::Curator => names::PROTECTED,
         };
-        let path = names::contender(lock, before, guid);
+        let path = names::contender(lock, before, guid, mode);
         let create = ZkRequest::create(path, Value::from(""), Mode::EphemeralSequential);
         let created = match self.client.call(host, create.clone()).await {
             Err(Failure::Refused(ZkError::NoNode)) => {
@@ -168,17 +174,25 @@ impl<H: ZkHost> Queue<H> {
             }
             retries += 1;
         };
-        names.retain(|name| name.number_after(names::STEM).is_some());
+        names.retain(|name| names::number(name).is_some());
         match self.switches.order {
-            Order::Sequence => names.sort_by_key(|name| name.number_after(names::STEM)),
+            Order::Sequence => names.sort_by_key(|name| names::number(name).map(|(number, _)| number)),
             Order::WholeName => names.sort_by(NodeName::by_text),
         }
         let own = place.ticket.path.name();
-        match names.iter().position(|name| *name == own) {
-            None => Err(Failure::Refused(ZkError::NoNode)),
-            Some(0) => Ok(Turn::Own { cversion: stat.cversion }),
-            Some(at) => Ok(Turn::Behind(Path::below(names::lock(lock), names[at - 1]))),
-        }
+        let Some(at) = names.iter().position(|name| *name == own) else {
+            return Err(Failure::Refused(ZkError::NoNode));
+        };
+        let wants = |name: &NodeName| names::number(name).map(|(_, mode)| mode);
+        // Who shares waits for those alone that do not.
+        let before = match wants(&own) {
+            Some(Wanted::Shared) => names[..at].iter().rfind(|name| wants(name) == Some(Wanted::Exclusive)),
+            _ => names[..at].last(),
+        };
+        Ok(match before {
+            Some(before) => Turn::Behind(Path::below(names::lock(lock), *before)),
+            None => Turn::Own { cversion: stat.cversion },
+        })
     }
 
     /// Watches whoever is before, and waits until there is something to tell.
@@ -277,7 +291,7 @@ impl<H: ZkHost> Queue<H> {
         let number = |number: i32| Token(u64::try_from(number).unwrap_or(0));
         let token = match self.switches.token {
             TokenOf::Czxid => place.czxid.as_token(),
-            TokenOf::Sequence => number(place.ticket.path.name().number_after(names::STEM).unwrap_or(0)),
+            TokenOf::Sequence => number(names::number(&place.ticket.path.name()).map_or(0, |(number, _)| number)),
             TokenOf::Cversion => number(cversion),
             TokenOf::DataVersion => number(0),
         };
