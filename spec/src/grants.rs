@@ -2,7 +2,8 @@
 //!
 //! A claim becomes a *grant* when two things have happened: a quorum of the servers that its client counted had
 //! made it the owner, and the client noted that it was granted. The *grant point* is the instant of the first: the
-//! quorum-th counted server executes the request. Grants are ordered by their grant points; the index
+//! quorum-th counted server executes the request; if one server decides, or a cluster, the last time that it does before the note.
+//! Grants are ordered by their grant points; the index
 //! in that order is the grant's *rank*, and a claim without a grant point ranks below every grant.
 //!
 //! Only what servers did before the client's note makes a grant: a client cannot have counted what
@@ -113,14 +114,21 @@ impl Grants {
             let Note::Owner { authority, .. } = history.entries[i].note else { continue };
             let claim = &mut self.claims[id];
             let Some(granted) = &mut claim.granted else { continue };
-            if granted.point.is_none() && i < granted.entry && granted.counted.contains(authority) {
-                granted.made_owner.count(authority);
-                if granted.made_owner.len() >= quorum {
-                    granted.point = Some(i);
-                    self.order.push(id);
-                    claim.rank = Rank(self.order.len());
-                }
+            if i >= granted.entry || !granted.counted.contains(authority) {
+                continue;
             }
+            granted.made_owner.count(authority);
+            // Where one decides, whom it makes the owner a second time had lost the lock: the last time counts.
+            if granted.made_owner.len() >= quorum && (granted.point.is_none() || quorum == 1) {
+                let is_again = granted.point.replace(i).is_some();
+                if is_again && let Some(place) = self.order.iter().rposition(|other| *other == id) {
+                    self.order.remove(place);
+                }
+                self.order.push(id);
+            }
+        }
+        for (place, id) in self.order.iter().enumerate() {
+            self.claims[*id].rank = Rank(place + 1);
         }
     }
 }

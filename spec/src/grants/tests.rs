@@ -34,6 +34,15 @@ fn grants_of_one_instant_are_ranked_in_the_order_in_which_they_happened() {
 }
 
 #[test]
+fn who_lost_the_lock_before_it_knew_of_it_and_has_it_again_is_granted_it_then() {
+    let mut story = Story::new();
+    story.at(10).client(1).asks("orders").owned_by(1);
+    story.at(20).client(2).asks("orders").owned_by(1).granted(100);
+    story.at(30).client(1).owned_by(1).granted(100);
+    assert_eq!(ranks(&story, &[1, 2]), [2, 1]);
+}
+
+#[test]
 fn a_quorum_is_complete_with_its_last_server() {
     let mut story = Story::with_servers(3, 2);
     story.at(10).client(1).asks("orders").owned_by(1);
