@@ -172,6 +172,8 @@ impl Node {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
     zxid: Zxid,
+    /// The last change's; less than the other after another leader has begun.
+    last: Zxid,
     nodes: BTreeMap<Path, Node>,
     sessions: BTreeMap<SessionId, Millis>,
 }
@@ -189,15 +191,21 @@ impl Default for Tree {
             }
             nodes.insert(path, Node::new("".into(), None, Zxid::default()));
         }
-        Self { zxid: Zxid::default(), nodes, sessions: BTreeMap::new() }
+        Self { zxid: Zxid::default(), last: Zxid::default(), nodes, sessions: BTreeMap::new() }
     }
 }
 
 impl Tree {
-    /// The last change's number.
+    /// The last change's number, or the one with which a leader has begun since, which no change has.
     #[must_use]
     pub const fn zxid(&self) -> Zxid {
         self.zxid
+    }
+
+    /// The last change's number.
+    #[must_use]
+    pub const fn last(&self) -> Zxid {
+        self.last
     }
 
     /// The sessions there are, with how long each lives without a word of its client.
@@ -214,6 +222,7 @@ impl Tree {
     /// Does what an entry says. `refused`: it was not to be done, for that reason, and only counts.
     pub fn apply(&mut self, change: &Change, refused: Option<ZkError>) -> Applied {
         self.zxid = self.zxid.next();
+        self.last = self.zxid;
         let zxid = self.zxid;
         let mut writing = Writing { tree: self, happened: Vec::new(), before: Vec::new() };
         let outcome = match refused {

@@ -78,7 +78,7 @@ impl ZooKeeper {
             self.clients.early.push((from, connect));
             return;
         }
-        if !self.serves() || connect.last_seen > self.tree.zxid() {
+        if !self.serves() || connect.last_seen > self.seen() {
             cx.close(from.conn);
             return;
         }
@@ -156,8 +156,14 @@ impl ZooKeeper {
                 return;
             };
             let outcome = self.read(cx, conn, request);
-            answer(cx, from, self.tree.zxid(), outcome);
+            answer(cx, from, self.seen(), outcome);
         }
+    }
+
+    /// The newest number that this member has seen. Who leads begins its epoch with one that is no change's (`Leader.startZkServer`);
+    /// who follows knows of the epoch only by its first change.
+    fn seen(&self) -> Zxid {
+        if self.member.leads() { self.tree.zxid() } else { self.tree.last() }
     }
 
     /// What this member has.
@@ -221,7 +227,7 @@ impl ZooKeeper {
         let applied = self.member.applied().index;
         while let Some(at) = self.clients.syncs.iter().position(|(index, _)| *index <= applied) {
             let (_, ticket) = self.clients.syncs.remove(at);
-            self.done(cx, ticket, self.tree.zxid(), Ok(Body::Nothing));
+            self.done(cx, ticket, self.seen(), Ok(Body::Nothing));
         }
     }
 

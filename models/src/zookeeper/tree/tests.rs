@@ -104,7 +104,7 @@ fn a_multi_is_done_whole_or_leaves_nothing() {
     assert_eq!(failed.outcome, Ok(Body::MultiFailed { at: 3, error: ZkError::NoNode, of: 5 }));
     assert!(failed.happened.is_empty());
     assert_eq!(tree.zxid(), before.zxid().next());
-    assert_eq!(Tree { zxid: before.zxid, ..tree.clone() }, before);
+    assert_eq!(Tree { zxid: before.zxid, last: before.last, ..tree.clone() }, before);
     let done = multi(&mut tree, ops[..3].to_vec());
     assert!(matches!(&done.outcome, Ok(Body::Multi { results }) if results.len() == 3));
     let told: Vec<What> = done.happened.iter().map(|happened| happened.what).collect();

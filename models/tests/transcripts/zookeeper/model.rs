@@ -29,6 +29,9 @@ pub(crate) struct Told {
 
 /// No answer takes so many ms.
 const LONG: u64 = 100;
+/// Within so many ms there is another leader, and after so many more who was killed follows it.
+const MOST: u64 = 10_000;
+const AGAIN: u64 = 3_000;
 /// After so many ms all members have what they agree on.
 const SOON: u64 = 8;
 
@@ -45,6 +48,11 @@ impl Model {
         let mut rig = Rig::new(7, (0..count).map(make).collect());
         rig.run(LONG);
         Self { rig, size, lines: BTreeMap::new(), told: BTreeMap::new() }
+    }
+
+    /// Which of its servers leads.
+    pub(crate) fn leader(&self) -> usize {
+        self.rig.leader.unwrap_or(0)
     }
 
     /// A client connects to a server, and says that. `None`: the server hangs up.
@@ -70,6 +78,24 @@ impl Model {
         if let Some(line) = self.lines.remove(&client) {
             self.lines.insert(other, line);
         }
+    }
+
+    /// Whoever leads is killed, and starts again with what it has on its disk. All clients lose their connections.
+    pub(crate) fn restart(&mut self) {
+        self.told.clear();
+        for line in std::mem::take(&mut self.lines).into_values() {
+            self.rig.hang_up(line);
+        }
+        let leader = self.rig.leader.expect("one leads");
+        self.rig.kill(leader);
+        self.rig.leader = None;
+        if self.size > 1 {
+            self.rig.run_until(MOST, |rig| rig.leader.is_some()).expect("another leads");
+        }
+        self.rig.start(leader);
+        self.rig.run(AGAIN);
+        self.rig.pushes.clear();
+        self.rig.replies.clear();
     }
 
     /// What is answered to a request. `None`: the server hangs up.

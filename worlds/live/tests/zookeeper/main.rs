@@ -50,6 +50,8 @@ struct Counts {
     events: AtomicU64,
     /// Sessions that ended by themselves, within their window.
     ended: AtomicU64,
+    /// How often a server never answered, and all began anew.
+    unanswered: AtomicU64,
     /// Differences.
     different: AtomicU64,
 }
@@ -59,17 +61,18 @@ static COUNTS: Counts = Counts {
     random: AtomicU64::new(0),
     events: AtomicU64::new(0),
     ended: AtomicU64::new(0),
+    unanswered: AtomicU64::new(0),
     different: AtomicU64::new(0),
 };
 
 impl Counts {
     fn now() -> String {
-        let [replies, random, events, ended, different] =
-            [&COUNTS.replies, &COUNTS.random, &COUNTS.events, &COUNTS.ended, &COUNTS.different]
+        let [replies, random, events, ended, unanswered, different] =
+            [&COUNTS.replies, &COUNTS.random, &COUNTS.events, &COUNTS.ended, &COUNTS.unanswered, &COUNTS.different]
                 .map(|count| count.load(Relaxed));
         format!(
             "{replies} replies compared, {random} of them to random requests, {events} events, {different} differences \
-             ({ended} sessions ended by themselves, each in its time)"
+             ({ended} sessions ended by themselves, each in its time; {unanswered} times a server never answered, and all began anew)"
         )
     }
 }

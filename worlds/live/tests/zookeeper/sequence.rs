@@ -23,16 +23,24 @@ pub(crate) enum Step {
     Lose(usize),
     /// A client goes on with its session on another connection, and writes on the one that it had before.
     Move(usize),
+    /// The server is killed, or who leads them, and starts again.
+    Restart,
 }
 
-pub(crate) fn sequences(length: usize) -> impl Strategy<Value = Vec<Step>> {
+/// So many steps; `restarts`: half way, servers start again.
+pub(crate) fn sequences(length: usize, restarts: bool) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         90 => (0..CLIENTS, requests()).prop_map(|(client, request)| Step::Ask(client, request)),
         3 => (0..CLIENTS).prop_map(Step::Close),
         4 => (0..CLIENTS).prop_map(Step::Lose),
         1 => (0..CLIENTS).prop_map(Step::Move),
     ];
-    vec(step, length)
+    vec(step, length).prop_map(move |mut steps| {
+        if restarts {
+            steps.insert(length / 2, Step::Restart);
+        }
+        steps
+    })
 }
 
 fn requests() -> BoxedStrategy<ZkRequest> {
