@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use host::{CallId, ConnId, Context, Deadline, Duration, MonoTime, NodeId, Server, span};
+use host::{CallId, ConnId, Context, Deadline, Duration, MonoTime, NodeId, Server, nanos, span};
 use spec::Note;
 
 use super::{BETWEEN_LOOKS, CONTAINERS, Command, EXPIRY, QUORUM, STAND, ZooKeeper, set};
@@ -160,10 +160,13 @@ impl ZooKeeper {
     pub(super) fn begin_to_lead(&mut self, cx: &mut Context<Locks>) {
         let tracker = Tracker::new(self.servers.tick, self.phase, self.tree.sessions(), cx.mono);
         let index = self.member.applied().index;
+        let half = self.servers.tick / 2;
+        // One that leads as the world begins has led for long, and its ticks are anywhere.
+        let first = if self.is_beginning { span::uniform(1, nanos(half), || cx.random()) } else { nanos(half) };
         let Role::Leading(leading) = &mut self.role else { return };
         set(cx, EXPIRY, tracker.next());
         leading.tracker = Some(tracker);
-        set(cx, QUORUM, cx.mono + self.servers.tick / 2);
+        set(cx, QUORUM, cx.mono + Duration::from_nanos(first));
         cx.set_timer(CONTAINERS, Deadline::Wall(cx.wall + BETWEEN_LOOKS));
         for conn in leading.learners.keys() {
             cx.push(*conn, FromLeader::UpToDate { index });
