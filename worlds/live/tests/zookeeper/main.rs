@@ -7,6 +7,7 @@
 //! | `sequence` | what such a sequence is made of |
 //! | `times` | how long sessions live, when a leader dies or stands still, a server starts again, a clock is set |
 //! | `connection` | the connection over which the models' own clients speak to real servers |
+//! | `recipes` | the recipes themselves, on a real ensemble whose leader dies |
 //! | `model` | the model's servers, stepped without a kernel, and clients that ask them |
 //!
 //! A server that is not installed is a skip, a visible line, and fails the gate, which runs all this; so does a
@@ -21,6 +22,7 @@ mod format;
 #[expect(dead_code, reason = "no time passes here")]
 mod model;
 mod random;
+mod recipes;
 #[path = "../../../../models/src/rig.rs"]
 #[expect(dead_code, reason = "the models' own tests need more of it")]
 mod rig;
@@ -36,7 +38,9 @@ use models::domain;
 
 fn main() -> ExitCode {
     let trials = common::transcripts(common::names(transcripts::SERVICE), transcripts::are_as_committed);
-    let trials = trials.chain(common::named(random::TRIALS.into_iter().chain(times::TRIALS).chain(connection::TRIALS)));
+    let trials = trials.chain(common::named(
+        random::TRIALS.into_iter().chain(times::TRIALS).chain(connection::TRIALS).chain(recipes::TRIALS),
+    ));
     common::conclude("zookeeper", ZkEnsemble::version(), trials.collect(), Counts::now)
 }
 
