@@ -12,6 +12,7 @@
 //! which the first is asked unless the story says otherwise, four clients, and a guarded resource. The
 //! lock is `orders`, the object `account`.
 
+mod clocks;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -20,12 +21,12 @@ use std::num::NonZeroU32;
 use host::{AttemptId, Clock, Duration, MonoTime, NodeId, Ppm, SimTime};
 
 use crate::history::{
-    Activity, Authorities, Cause, Ending, Entry, History, Mode, NodeHistory, Note, OpId, Segment, Thread, Ticking,
-    Token, Version,
+    Activity, Authorities, Cause, Ending, Entry, History, Mode, NodeHistory, Note, OpId, Thread, Token, Version,
 };
 use crate::rules::{Bounds, Policy, Promise, Rules};
 use crate::verdict::{Evidence, Judgement, Verdict};
 use crate::{Assumption, Property, judge};
+use clocks::true_clock;
 
 const CLIENTS: u16 = 4;
 
@@ -450,38 +451,9 @@ impl Teller<'_> {
         self.becomes(Activity::Running)
     }
 
-    /// It counts its leases on that clock.
-    pub(crate) fn counts_on(self, clock: Clock) -> Self {
-        self.story.history.nodes[self.node.index()].lease_clock = clock;
-        self
-    }
-
-    /// Its clocks run at that rate from now on.
-    pub(crate) fn runs_at(self, ppm: i32) -> Self {
-        self.sets_clocks(|segment| segment.rate = Ppm::new(ppm))
-    }
-
-    /// Its wall clock jumps by so many milliseconds.
-    pub(crate) fn steps(self, by: i64) -> Self {
-        self.sets_clocks(|segment| segment.wall += by * 1_000_000)
-    }
-
-    /// Only those of its clocks run from now on.
-    pub(crate) fn ticks(self, ticking: Ticking) -> Self {
-        self.sets_clocks(|segment| segment.ticking = ticking)
-    }
-
     pub(crate) fn becomes(self, activity: Activity) -> Self {
         let change = (self.story.now, activity);
         self.story.history.nodes[self.node.index()].activity.push(change);
-        self
-    }
-
-    fn sets_clocks(self, set: impl FnOnce(&mut Segment)) -> Self {
-        let clocks = &mut self.story.history.nodes[self.node.index()].clocks;
-        let mut segment = clocks.last().map_or_else(true_clock, |last| last.carried_to(self.story.now));
-        set(&mut segment);
-        clocks.push(segment);
         self
     }
 }
@@ -498,8 +470,4 @@ impl Teller<'_> {
         self.story.history.entries.push(Entry { at: self.story.now, node: self.node, note });
         self
     }
-}
-
-const fn true_clock() -> Segment {
-    Segment { since: SimTime::ZERO, mono: 0, boot: 0, wall: 0, rate: Ppm::ZERO, ticking: Ticking::All }
 }
