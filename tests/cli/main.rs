@@ -73,7 +73,7 @@ fn gc_pause_comes_out_as_expected_and_says_why() {
     let output = desk.fencepost(&["scenario", "gc-pause"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     let text = out(&output);
-    for words in ["1000/1000", "as expected: 8 of 8 cells", "reproduce: fencepost scenario gc-pause", "replay:"] {
+    for words in ["1000/1000", "as expected: 12 of 12 cells", "reproduce: fencepost scenario gc-pause", "replay:"] {
         assert!(text.contains(words), "`{words}` is not in:\n{text}");
     }
     assert_eq!(err(&output), "", "no progress without a terminal");
@@ -246,7 +246,7 @@ fn verify_determinism_prints_hashes_that_repeat() {
     let (one, again) = (run(), run());
     assert_eq!(code(&one), 0, "{}", err(&one));
     assert_eq!(out(&one), out(&again));
-    assert_eq!(out(&one).lines().count(), 8, "a line a cell");
+    assert_eq!(out(&one).lines().count(), 12, "a line a cell");
     refused(&desk.fencepost(&["verify-determinism", "nothing"]), 4, &["nothing"]);
 }
 
