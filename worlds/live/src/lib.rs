@@ -20,6 +20,7 @@
 //! | `line` | what the two say to each other |
 //! | `witness`, `ledger` | what a server tells of itself; who owned which key when |
 //! | `revisions` | the same of an etcd cluster, from what its members tell |
+//! | `changes` | the same of a ZooKeeper ensemble, from what its servers have written down |
 //! | [`record`] | a history as JSON Lines, written and read |
 //! | [`refusals`] | the table of faults: how each is played, or why not |
 //! | `now` | what the machine's clocks read |
@@ -39,10 +40,13 @@
 //! | a key that has expired is found up to some 100 ms late | at once |
 //! | a client asks a member of etcd over its JSON gateway, each open request on a line of its own | on one stream |
 //! | a cut, lost or late message between a client and a member is so at the client's end | on the way |
+//! | which server of a ZooKeeper ensemble leads at first is theirs to say | the first |
+//! | of what happens in an ensemble, the time is known to the ms, and by who asked and was answered | to the ns |
 //!
 //! The seed decides what is drawn: the owner values, the delays between tries, how long a fault lasts. It does not decide
 //! who comes first.
 
+mod changes;
 pub mod client;
 pub mod clock;
 pub mod gateway;

@@ -123,6 +123,17 @@ pub(crate) enum Report {
         /// What it says.
         body: Json,
     },
+    /// It has asked a server of a ZooKeeper ensemble something in its session.
+    Sends(Sends),
+    /// The server's answer is there.
+    Heard {
+        /// When.
+        at: SimTime,
+        /// In which session.
+        session: u64,
+        /// To which request.
+        xid: i32,
+    },
     /// A message has met that strike.
     Met { strike: usize },
     /// It asks the guarded resource.
@@ -201,6 +212,19 @@ pub(crate) struct Asks {
     pub(crate) body: Json,
     /// Which operation on which object it is, based on which version: that is not sent.
     pub(crate) errand: Option<(OpId, ObjectName, Option<Version>)>,
+}
+
+/// A request to a server of a ZooKeeper ensemble.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Sends {
+    /// When it was about to be sent.
+    pub(crate) at: SimTime,
+    pub(crate) server: NodeId,
+    /// On whose behalf.
+    pub(crate) attempt: Option<AttemptId>,
+    /// In which session, and with which number: by these the servers' logs know it.
+    pub(crate) session: u64,
+    pub(crate) xid: i32,
 }
 
 /// Writes one line.

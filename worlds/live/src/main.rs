@@ -13,6 +13,7 @@ use clap::Parser;
 use fencepost::exit::Exit;
 use fencepost_live::servers::etcd::EtcdCluster;
 use fencepost_live::servers::redis::RedisServer;
+use fencepost_live::servers::zookeeper::ZkEnsemble;
 use fencepost_live::{Source, client, servers};
 use models::lock::Service;
 use scenarios::language::{LoadErrors, Override, load};
@@ -85,16 +86,24 @@ fn run(args: &PlayArgs) -> Result<Exit, Failure> {
 
 /// What is installed of the servers on which these cells stand.
 fn versions<'c>(cells: impl Iterator<Item = &'c Cell>) -> Result<String, Failure> {
-    let (etcd, redis): (Vec<_>, Vec<_>) = cells.partition(|cell| matches!(cell.service, Service::Etcd(_)));
-    let is_needed = [!redis.is_empty(), !etcd.is_empty()];
-    let programs = [("redis-server", RedisServer::version as Version), ("etcd-server", EtcdCluster::version)];
-    let needed = programs.into_iter().zip(is_needed).filter(|(_, is_needed)| *is_needed);
-    let versions = needed.map(|((package, version), _)| {
+    let services: Vec<_> = cells.map(|cell| &cell.service).collect();
+    let programs = [
+        ("redis-server", RedisServer::version as Version, is_redis as fn(&Service) -> bool),
+        ("etcd-server", EtcdCluster::version, |service| matches!(service, Service::Etcd(_))),
+        ("zookeeper", ZkEnsemble::version, |service| matches!(service, Service::ZooKeeper(_))),
+    ];
+    let needed = programs.into_iter().filter(|(.., of)| services.iter().any(|service| of(service)));
+    let needed = needed.map(|(package, version, _)| (package, version));
+    let versions = needed.map(|(package, version)| {
         version().map_err(|error| {
             Failure::NoServer(format!("{package} cannot be run ({error}); on Debian: apt-get install {package}"))
         })
     });
     Ok(versions.collect::<Result<Vec<_>, _>>()?.join(", "))
+}
+
+const fn is_redis(service: &Service) -> bool {
+    matches!(service, Service::Redis(_) | Service::Sentinel(_))
 }
 
 /// Asks a program for its version.

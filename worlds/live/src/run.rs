@@ -10,7 +10,7 @@
 //! | `servers` | the lock servers, started and put in touch |
 //! | `lives` | processes: started, stopped, killed, started again |
 //! | `meddling` | messages that are lost or late |
-//! | `members` | what members of an etcd cluster tell, and who of them leads |
+//! | `members` | what members of an etcd cluster tell, and who of them leads; what is asked of a ZooKeeper ensemble |
 //! | `moments` | when faults strike and cues come |
 //! | `faults` | what a strike does |
 //! | `desk` | the guarded resource |
@@ -43,6 +43,7 @@ use models::Nudge;
 use models::etcd::Revision;
 use models::etcd::wire::Json;
 use models::lock::ServerKind;
+use models::zookeeper::SessionId;
 use scenarios::{Cell, Player, Run};
 use sim::{Fault, Stream, Strike, What};
 use spec::{Entry, Note, Verdict};
@@ -54,6 +55,7 @@ use self::members::MemberAgain;
 use self::moments::{Due, Trigger};
 use self::servers::Started;
 use self::world::{Cast, World};
+use crate::changes::AllAsked;
 use crate::ledger::{Heard, Sent};
 use crate::line::{Order, Part, Report, Seat};
 use crate::now;
@@ -166,6 +168,8 @@ pub(crate) struct Coordinator {
     /// What members of a cluster have told, what they were asked, and which revision each has come to.
     revisions: Vec<revisions::Told>,
     asked: Vec<Asked>,
+    /// What servers of an ensemble were asked.
+    sent_to_ensemble: AllAsked,
     told_upto: BTreeMap<NodeId, Revision>,
     /// Up to which revision each has to tell before all is told.
     fenced: BTreeMap<NodeId, Revision>,
@@ -203,6 +207,7 @@ impl Coordinator {
                             Runs::Server(Some(server))
                         }
                         Started::Sentinel(sentinel) => Runs::Sentinel(sentinel),
+                        Started::ZooKeeper(server) => Runs::ZooKeeper(server),
                         Started::Member(member) => {
                             let (teller, lines) = (tell.clone(), members::listen(&member)?);
                             std::thread::spawn(move || members::attend(node, 0, &lines, &teller));
@@ -244,6 +249,7 @@ impl Coordinator {
             sent: Vec::new(),
             revisions: Vec::new(),
             asked: Vec::new(),
+            sent_to_ensemble: AllAsked::new(),
             told_upto: BTreeMap::new(),
             fenced: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -371,6 +377,8 @@ impl Coordinator {
             }
             Report::Met { strike } => self.met(strike, 1),
             Report::Asks(asks) => self.asks(node, life, &asks),
+            Report::Sends(sends) => self.sends(&sends),
+            Report::Heard { at, session, xid } => self.heard_from_ensemble(at, SessionId(session), xid),
             Report::Replied { at, call, status, body } => self.replied((node, life, call), at, (status, &body)),
             Report::Operates { call, attempt, op } => self.operate((node, life), call, attempt, op),
             Report::Interrupted { strike, waited } => self.met(strike, waited),
@@ -400,7 +408,7 @@ impl Coordinator {
 
 /// Whether the first server of that kind is the one whom the role of a leader means, at first.
 const fn leads_at_first(kind: ServerKind) -> bool {
-    matches!(kind, ServerKind::Primary | ServerKind::Etcd)
+    matches!(kind, ServerKind::Primary | ServerKind::Etcd | ServerKind::ZooKeeper)
 }
 
 fn id(index: usize) -> NodeId {

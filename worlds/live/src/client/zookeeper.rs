@@ -9,7 +9,7 @@
 //!
 //! What the library makes of that (pings, another server, watches set again), the model's own client does.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ use host::{
     CallError, Calls, ConnectError, Connection, Domain, Duration, Either, Host, NodeId, Operation, Server, first,
 };
 use models::zookeeper::wire::{BadBytes, Said, Xid, cut_frame, frame};
-use models::zookeeper::{ZkEvent, ZkReply, ZkRequest};
+use models::zookeeper::{SessionId, ZkEvent, ZkReply, ZkRequest};
 use models::{Locks, Message};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use super::LiveHost;
 use super::ear::Ear;
 use super::path::Path;
-use crate::line::Way;
+use crate::line::{Report, Sends, Way};
 
 /// A connection to a server.
 pub struct ZkConnection {
@@ -44,6 +44,8 @@ struct Wire {
     /// Nothing, once it is closed.
     stream: RefCell<Option<Rc<TcpStream>>>,
     path: Path,
+    /// The session that is on it, once the server has said so.
+    session: Cell<Option<SessionId>>,
     ear: Ear<ZkEvent>,
     /// What is to be sent, the oldest first, and not sent yet.
     outgoing: RefCell<Vec<u8>>,
@@ -82,7 +84,7 @@ impl Calls<ZkRequest> for LiveHost {
         };
         let (host, ear) = (self.clone(), Ear::new());
         let (outgoing, asked, stream) = (RefCell::default(), RefCell::default(), RefCell::new(Some(Rc::new(stream))));
-        let wire = Rc::new(Wire { host, server, stream, path, ear, outgoing, asked });
+        let wire = Rc::new(Wire { host, server, stream, path, session: Cell::new(None), ear, outgoing, asked });
         let listening = Rc::clone(&wire);
         let hears = tokio::task::spawn_local(async move {
             if let Err(why) = listening.listen().await {
@@ -117,6 +119,10 @@ impl Wire {
         // No two requests of a process have the same, on whichever connection: in a server's log it is known by that.
         let number = i32::try_from(self.host.number()).expect("few requests");
         let xid = Xid::of(&request, Xid(number + 1));
+        if let Some(SessionId(session)) = self.session.get() {
+            let (at, server, Xid(xid)) = (self.host.now(), self.server, xid);
+            self.host.say(&Report::Sends(Sends { at, server, attempt, session, xid }));
+        }
         let (answers, answer) = oneshot::channel();
         self.outgoing.borrow_mut().extend(frame(&request.to_bytes(xid)));
         self.asked.borrow_mut().push(Asked { xid, request, answers });
@@ -164,6 +170,12 @@ impl Wire {
                 self.ear.hear(event);
             }
             Heard::Reply(asked, reply) => {
+                if let (Some(SessionId(session)), Xid(xid)) = (self.session.get(), asked.xid) {
+                    self.host.say(&Report::Heard { at: self.host.now(), session, xid });
+                }
+                if let ZkReply::Connected(connected) = &reply {
+                    self.session.set(Some(connected.session.session));
+                }
                 let Operation(operation) = asked.request.operation();
                 self.path.pass(Way::Reply, operation).await;
                 // Who does not wait any more has left the rest to others.

@@ -1,6 +1,6 @@
 //! The end of a run: what is still to be heard, and the account of all.
 
-use host::{Ending, SimTime};
+use host::{Ending, NodeId, SimTime};
 use models::lock::ServerKind;
 use sim::{NodeOutcome, Outcome};
 use spec::{Entry, Note};
@@ -9,7 +9,7 @@ use super::lives::{Node, Runs};
 use super::{Coordinator, Event, PATIENCE, id};
 use crate::ledger::owners;
 use crate::line::Report;
-use crate::{now, revisions};
+use crate::{changes, now, revisions};
 
 impl Coordinator {
     /// Ends everything, hears what is still to be heard, and makes up the account.
@@ -81,7 +81,7 @@ impl Coordinator {
         for (server, kind) in self.kinds.iter().enumerate() {
             let (node, clocks) = (id(server), self.nodes[server].clocks(self.clocks, SimTime::NEVER));
             let copies = match kind {
-                ServerKind::Sentinel | ServerKind::Etcd => continue,
+                ServerKind::Sentinel | ServerKind::Etcd | ServerKind::ZooKeeper => continue,
                 ServerKind::Replica => stream.as_ref(),
                 _ => None,
             };
@@ -97,7 +97,25 @@ impl Coordinator {
             entries.extend(account.entries);
             self.doubts.extend(account.doubts);
         }
+        if let Some(ensemble) = self.kinds.iter().position(|kind| *kind == ServerKind::ZooKeeper) {
+            let account = self.account_of_ensemble(id(ensemble));
+            entries.extend(account.entries);
+            self.doubts.extend(account.doubts);
+        }
         entries
+    }
+
+    /// What the servers of a ZooKeeper ensemble have written down, and what it comes to.
+    fn account_of_ensemble(&mut self, ensemble: NodeId) -> revisions::Account {
+        let mut logs = Vec::new();
+        for (node, state) in self.nodes.iter().enumerate() {
+            let Runs::ZooKeeper(server) = &state.runs else { continue };
+            match server.logged() {
+                Ok(logged) => logs.push((id(node), logged)),
+                Err(error) => self.doubts.push(format!("the log of {} cannot be read: {error}", state.name)),
+            }
+        }
+        changes::account(ensemble, self.clocks, &logs, &self.sent_to_ensemble)
     }
 }
 

@@ -19,6 +19,7 @@ use crate::resp::Connection;
 use crate::servers::etcd::EtcdMember;
 use crate::servers::redis::RedisServer;
 use crate::servers::sentinel::Sentinel;
+use crate::servers::zookeeper::ZkServer;
 use crate::servers::{Guard, Process};
 use crate::witness::{Told, Witness};
 
@@ -52,6 +53,8 @@ pub(crate) enum Runs {
     Sentinel(Sentinel),
     /// A member of an etcd cluster; `None`: it is being started.
     Member(Option<Box<EtcdMember>>),
+    /// A server of a ZooKeeper ensemble.
+    ZooKeeper(Box<ZkServer>),
     /// The guarded resource, in this process.
     Resource,
 }
@@ -64,6 +67,7 @@ impl Runs {
             Self::Server(Some(server)) => server.pause(),
             Self::Sentinel(sentinel) => sentinel.pause(),
             Self::Member(Some(member)) => member.pause(),
+            Self::ZooKeeper(server) => server.pause(),
             _ => Ok(()),
         }
     }
@@ -75,6 +79,7 @@ impl Runs {
             Self::Server(Some(server)) => server.resume(),
             Self::Sentinel(sentinel) => sentinel.resume(),
             Self::Member(Some(member)) => member.resume(),
+            Self::ZooKeeper(server) => server.resume(),
             _ => Ok(()),
         }
     }
@@ -88,6 +93,8 @@ impl Runs {
             Self::Client(Some(client)) => say(&mut client.line, &Order::Step(by)),
             Self::Server(Some(server)) => server.set_ahead(ahead),
             Self::Sentinel(sentinel) => sentinel.set_ahead(ahead),
+            // To set its clock is refused.
+            Self::ZooKeeper(server) => server.set_ahead(ahead),
         }
     }
 }
@@ -325,8 +332,8 @@ impl Coordinator {
             }
             Runs::Server(Some(server)) if kill => server.kill().map(drop),
             Runs::Server(Some(server)) => server.shut_down().map(drop),
-            // To kill a Sentinel is refused.
-            Runs::Server(None) | Runs::Member(None) | Runs::Sentinel(_) | Runs::Resource => Ok(()),
+            // To kill a Sentinel is refused, or a server of ZooKeeper.
+            Runs::Server(None) | Runs::Member(None) | Runs::Sentinel(_) | Runs::ZooKeeper(_) | Runs::Resource => Ok(()),
             Runs::Member(Some(member)) if kill => member.kill().map(drop),
             Runs::Member(Some(member)) => member.shut_down().map(drop),
         };
@@ -374,7 +381,7 @@ impl Coordinator {
                 let Some(member) = member.take() else { return };
                 self.start_member_again(node, life, member);
             }
-            Runs::Sentinel(_) | Runs::Resource => {}
+            Runs::Sentinel(_) | Runs::ZooKeeper(_) | Runs::Resource => {}
         }
     }
 

@@ -1,4 +1,5 @@
-//! The members of an etcd cluster: what they tell, who of them leads, and how they start again.
+//! The members of an etcd cluster: what they tell, who of them leads, and how they start again. Of the servers of a ZooKeeper
+//! ensemble: what they are asked, and who of them leads.
 
 use std::io;
 use std::sync::mpsc::Sender;
@@ -7,14 +8,17 @@ use std::time::Duration;
 use host::{MonoTime, NodeId, SimTime};
 use models::etcd::wire::Json;
 use models::etcd::{self, Body, Keys, Push, Range, Reply, Revision, Rpc, Watch};
+use models::zookeeper::SessionId;
 
 use super::lives::Runs;
 use super::{Coordinator, Event};
+use crate::changes;
 use crate::gateway::{Gateway, Lines};
-use crate::line::Asks;
+use crate::line::{Asks, Sends};
 use crate::now;
 use crate::revisions::{Asked, Told};
 use crate::servers::etcd::EtcdMember;
+use crate::servers::zookeeper::{Role, Status};
 
 /// A member that was started again, and whoever listens to it.
 pub(crate) type MemberAgain = io::Result<Box<EtcdMember>>;
@@ -84,21 +88,42 @@ impl Coordinator {
         asked.answer = Reply::from_json(&asked.rpc, node, status, body).ok().map(|reply| (at, reply));
     }
 
+    /// A client asks a server of an ensemble.
+    pub(super) fn sends(&mut self, sends: &Sends) {
+        self.meet(sends.server);
+        self.messages += 1;
+        let Sends { at, attempt, session, xid, .. } = *sends;
+        self.sent_to_ensemble.insert((SessionId(session), xid), changes::Asked { at, attempt, answered: None });
+    }
+
+    /// A server of an ensemble has answered.
+    pub(super) fn heard_from_ensemble(&mut self, at: SimTime, session: SessionId, xid: i32) {
+        self.messages += 1;
+        if let Some(asked) = self.sent_to_ensemble.get_mut(&(session, xid)) {
+            asked.answered = Some(at);
+        }
+    }
+
     /// Who leads now. Of several that say so it is the one in the latest term; one that stands still says nothing, and is
     /// the leader as long as nobody else is.
     pub(super) fn find_leader(&mut self) -> Option<NodeId> {
         let of = |node: &super::Node| match &node.runs {
-            Runs::Member(Some(member)) => Some(member.answers().then(|| member.status())),
+            Runs::Member(Some(member)) => {
+                let leads_in = || member.status().ok().and_then(|status| status.leads_in());
+                Some(member.answers().then(leads_in))
+            }
+            Runs::ZooKeeper(server) => {
+                let leads = |status: &Status| status.role != Role::Follower;
+                let leads_in = || server.status().ok().filter(leads).map(|status| status.zxid.epoch());
+                Some(server.answers().then(leads_in))
+            }
             _ => None,
         };
         let said: Vec<_> = self.nodes.iter().map(of).collect();
         if said.iter().all(Option::is_none) {
             return self.leader;
         }
-        let leads = said.iter().enumerate().filter_map(|(node, said)| {
-            let status = said.as_ref()?.as_ref()?.as_ref().ok()?;
-            Some((status.leads_in()?, super::id(node)))
-        });
+        let leads = said.iter().enumerate().filter_map(|(node, said)| Some(((*said)???, super::id(node))));
         let stands = |node: &NodeId| matches!(said[node.index()], Some(None));
         self.leader = leads.max().map(|(_, node)| node).or_else(|| self.leader.filter(stands));
         self.leader

@@ -15,12 +15,14 @@ use crate::resp::Connection;
 use crate::servers::etcd::{EtcdCluster, EtcdMember};
 use crate::servers::redis::RedisServer;
 use crate::servers::sentinel::Sentinel;
+use crate::servers::zookeeper::{ZkEnsemble, ZkServer};
 
 /// A lock server that was started.
 pub(super) enum Started {
     Redis(Box<Up>),
     Sentinel(Sentinel),
     Member(Box<EtcdMember>),
+    ZooKeeper(Box<ZkServer>),
 }
 
 impl Started {
@@ -30,6 +32,7 @@ impl Started {
             Self::Redis(up) => up.server.port(),
             Self::Sentinel(sentinel) => sentinel.port(),
             Self::Member(member) => member.port(),
+            Self::ZooKeeper(server) => server.port(),
         }
     }
 }
@@ -49,6 +52,10 @@ pub(super) fn start<'n>(
     if let Service::Etcd(servers) = &cell.service {
         let members = EtcdCluster::start_set(servers, guard()?)?.into_members();
         return Ok(members.into_iter().map(|member| Started::Member(Box::new(member))).collect());
+    }
+    if let Service::ZooKeeper(servers) = &cell.service {
+        let servers = ZkEnsemble::start_set(servers, &guard()?)?.into_servers();
+        return Ok(servers.into_iter().map(|server| Started::ZooKeeper(Box::new(server))).collect());
     }
     let settings = settings(&cell.service);
     let mut started: Vec<Started> = Vec::new();

@@ -7,12 +7,13 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use models::lock::ZkServers;
 use models::zookeeper::wire::{Logged, read_log};
 use models::zookeeper::{Millis, Zxid};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::Process;
+use super::{Guard, Process};
 use crate::clock::AheadClock;
 use crate::jute::Connection;
 
@@ -54,6 +55,7 @@ pub struct ZkServer {
     clients: u16,
     containers: Millis,
     ahead: Option<AheadClock>,
+    guard: Option<Guard>,
     folder: TempDir,
 }
 
@@ -112,9 +114,28 @@ impl ZkEnsemble {
     /// # Errors
     /// If it is not installed, or does not start.
     pub fn start(size: usize, settings: ZkSettings) -> io::Result<Self> {
+        Self::start_with(size, settings, None)
+    }
+
+    /// The same of servers that are set so, under guard.
+    ///
+    /// # Errors
+    /// If it is not installed, or does not start.
+    pub fn start_set(servers: &ZkServers, guard: &Guard) -> io::Result<Self> {
+        let settings = ZkSettings { tick: servers.tick.into(), ..ZkSettings::SHIPPED };
+        Self::start_with(usize::from(servers.members), settings, Some(guard))
+    }
+
+    /// Each for itself.
+    #[must_use]
+    pub fn into_servers(self) -> Vec<ZkServer> {
+        self.servers
+    }
+
+    fn start_with(size: usize, settings: ZkSettings, guard: Option<&Guard>) -> io::Result<Self> {
         let mut failed = None;
         for _ in 0..MOST_BEGINS {
-            match Self::begin(size, settings) {
+            match Self::begin(size, settings, guard) {
                 Ok(ensemble) => return Ok(ensemble),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
                 Err(error) => failed = Some(error),
@@ -123,7 +144,7 @@ impl ZkEnsemble {
         Err(failed.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
     }
 
-    fn begin(size: usize, settings: ZkSettings) -> io::Result<Self> {
+    fn begin(size: usize, settings: ZkSettings, guard: Option<&Guard>) -> io::Result<Self> {
         // Held until all are known, so that no two are the same.
         let held: Vec<_> =
             (0..3 * size).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<_, _>>()?;
@@ -132,7 +153,8 @@ impl ZkEnsemble {
         let ports: Vec<&[u16]> = ports.chunks(3).collect();
         let places = ports.iter().enumerate().map(|(i, ports)| place(i, ports));
         let places: String = if size == 1 { String::new() } else { places.collect() };
-        let servers = ports.iter().enumerate().map(|(i, ports)| ZkServer::prepare(i, ports[0], settings, &places));
+        let prepare = |(i, ports): (usize, &&[u16])| ZkServer::prepare((i, ports[0]), settings, &places, guard);
+        let servers = ports.iter().enumerate().map(prepare);
         let mut ensemble = Self { servers: servers.collect::<io::Result<_>>()? };
         for server in &mut ensemble.servers {
             server.spawn()?;
@@ -186,7 +208,12 @@ fn place(i: usize, ports: &[u16]) -> String {
 }
 
 impl ZkServer {
-    fn prepare(number: usize, clients: u16, settings: ZkSettings, places: &str) -> io::Result<Self> {
+    fn prepare(
+        (number, clients): (usize, u16),
+        settings: ZkSettings,
+        places: &str,
+        guard: Option<&Guard>,
+    ) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("fencepost-zookeeper-");
         let in_memory = Path::new(IN_MEMORY);
@@ -203,7 +230,8 @@ impl ZkServer {
         );
         std::fs::write(folder.path().join(CONFIG), config)?;
         let ahead = settings.own_clocks.then(|| AheadClock::new(folder.path(), 0)).transpose()?;
-        Ok(Self { process: None, stands_still: false, clients, containers: settings.containers, ahead, folder })
+        let (containers, guard) = (settings.containers, guard.cloned());
+        Ok(Self { process: None, stands_still: false, clients, containers, ahead, guard, folder })
     }
 
     /// Connects to it, as a client that has no session yet.
@@ -322,7 +350,7 @@ impl ZkServer {
     }
 
     fn spawn(&mut self) -> io::Result<()> {
-        let mut command = Command::new(JAVA);
+        let mut command = self.guard.as_ref().map_or_else(|| Command::new(JAVA), |guard| guard.command(JAVA));
         let Millis(containers) = self.containers;
         command.args(SETTINGS).arg(format!("-Dznode.container.checkIntervalMs={containers}"));
         command.args(["-cp", JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain"]);

@@ -4,14 +4,15 @@ use libtest_mimic::Failed;
 use rustix::process::{Signal, kill_process};
 
 use crate::Named;
-use crate::program::{CELLS, CLUSTER, CLUSTERS, Program, SHORT};
+use crate::program::{CELLS, CLUSTER, CLUSTERS, ENSEMBLE, ENSEMBLES, Program, SHORT};
 
-pub(crate) const TRIALS: [Named; 6] = [
+pub(crate) const TRIALS: [Named; 7] = [
     ("an interrupted run leaves nothing behind", || leaves_nothing(Signal::INT)),
     ("a terminated run leaves nothing behind", || leaves_nothing(Signal::TERM)),
     ("a killed run leaves no process behind", || a_killed_run(SHORT, CELLS)),
     ("an interrupted run leaves no member of a cluster behind", a_cluster),
     ("a killed run leaves no member of a cluster behind", || a_killed_run(CLUSTER, CLUSTERS)),
+    ("a killed run leaves no server of an ensemble behind", || a_killed_run(ENSEMBLE, ENSEMBLES)),
     ("a client that dies is found out, and leaves nothing behind", a_client_that_dies),
 ];
 

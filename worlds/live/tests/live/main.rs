@@ -10,14 +10,16 @@ use std::process::ExitCode;
 
 use fencepost_live::servers::etcd::EtcdCluster;
 use fencepost_live::servers::redis::RedisServer;
+use fencepost_live::servers::zookeeper::ZkEnsemble;
 use libtest_mimic::{Arguments, Failed, Trial, run};
 
-use program::{CELLS, CLUSTER, CLUSTERS, Program, SHORT};
+use program::{CELLS, CLUSTER, CLUSTERS, ENSEMBLE, ENSEMBLES, Program, SHORT};
 
 fn main() -> ExitCode {
-    let is_installed = RedisServer::version().is_ok() && EtcdCluster::version().is_ok();
+    let is_installed =
+        RedisServer::version().is_ok() && EtcdCluster::version().is_ok() && ZkEnsemble::version().is_ok();
     let trial = |(name, play): Named| Trial::test(name, play).with_kind("live").with_ignored_flag(!is_installed);
-    let own: [Named; 12] = [
+    let own: [Named; 15] = [
         ("a pause of the holder breaks what the file says, and no more", a_pause_of_the_holder),
         ("what real servers cannot be made to do is refused in words", what_cannot_be_done),
         ("a mistake is an error at its place", a_mistake),
@@ -38,6 +40,9 @@ fn main() -> ExitCode {
             is_as_expected(&[concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/leader-killed.toml")], 2)
         }),
         ("what no etcd is here for is refused in words", no_such_etcd),
+        ("a pause of the holder on an ensemble of ZooKeeper", || is_as_expected(ENSEMBLE, ENSEMBLES)),
+        ("who sorts by whole names is let in by the side of another", || is_as_expected(&["order-by-name"], 2)),
+        ("what no ensemble is made to do is refused in words", no_such_ensemble),
     ];
     let trials = own.into_iter().chain(left_behind::TRIALS).map(trial).collect();
     let conclusion = run(&Arguments::from_args(), trials);
@@ -100,6 +105,14 @@ fn what_cannot_be_done() -> Result<(), Failed> {
 fn no_such_etcd() -> Result<(), Failed> {
     let (code, out, _) = Program::start(&["deposed-leader-revokes", "--cell", "version=fixed"])?.finish()?;
     if code != Some(3) || !out.contains("a version of etcd without the faults of 3.4.23") {
+        return Err(format!("exit {code:?}: {out}").into());
+    }
+    Ok(())
+}
+
+fn no_such_ensemble() -> Result<(), Failed> {
+    let (code, out, _) = Program::start(&["zookeeper-minority"])?.finish()?;
+    if code != Some(3) || !out.contains("nobody stands between the processes of this machine") {
         return Err(format!("exit {code:?}: {out}").into());
     }
     Ok(())

@@ -20,6 +20,12 @@ pub(crate) const CLUSTER: &[&str] = &["gc-pause", "--lock", "etcd", "--set", "tt
 /// How many cells that has: two checks.
 pub(crate) const CLUSTERS: usize = 2;
 
+/// The same on an ensemble, whose sessions are 4 s long at least.
+pub(crate) const ENSEMBLE: &[&str] =
+    &["gc-pause", "--lock", "zookeeper,curator", "--set", "ttl=4s", "--set", "fault.gc.for=9s"];
+/// How many cells that has: two locks, and two checks.
+pub(crate) const ENSEMBLES: usize = 4;
+
 /// The program, which has a folder for temporary files of its own.
 pub(crate) struct Program {
     child: Child,
