@@ -1,6 +1,7 @@
 //! A connection to ZooKeeper, as its clients' library has one: one request after the other, and what is told in between.
 //!
-//! It adds nothing of its own: no pings, no new connection for one that is lost.
+//! It adds no new connection for one that is lost, and pings only while it waits for an answer that does not come: a library
+//! does so when it has heard nothing for a third of the session.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,6 +13,8 @@ use models::zookeeper::{Answer, Connect, ZkEvent, ZkReply, ZkRequest};
 
 /// Longer than any healthy server takes: who hears nothing for so long gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// So often it pings meanwhile, who waits for an answer.
+const PINGS: u32 = 10;
 
 /// A connection.
 #[derive(Debug)]
@@ -85,13 +88,25 @@ impl Connection {
             Err(error) if is_hung_up(&error) => return Ok((Vec::new(), None)),
             sent => sent?,
         };
-        let mut events = Vec::new();
+        self.stream.set_read_timeout(Some(PATIENCE / PINGS))?;
+        let answered = self.wait_for(asked);
+        self.stream.set_read_timeout(Some(PATIENCE))?;
+        answered
+    }
+
+    fn wait_for(&mut self, asked: Xid) -> io::Result<(Vec<ZkEvent>, Option<Answer>)> {
+        let (mut events, mut pings) = (Vec::new(), 0);
         loop {
-            match self.receive()? {
-                Some(Said::Event(event)) => events.push(event),
-                Some(Said::Answer(xid, answer)) if xid == asked => return Ok((events, Some(answer))),
-                Some(Said::Answer(..)) => {}
-                None => return Ok((events, None)),
+            match self.receive() {
+                Ok(Some(Said::Event(event))) => events.push(event),
+                Ok(Some(Said::Answer(xid, answer))) if xid == asked => return Ok((events, Some(answer))),
+                Ok(Some(Said::Answer(..))) => {}
+                Ok(None) => return Ok((events, None)),
+                Err(error) if is_silent(&error) && pings < PINGS => {
+                    pings += 1;
+                    self.send(ZkRequest::Ping)?;
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -125,6 +140,11 @@ impl Connection {
 /// A server that is rid of a client does not read what that had sent, or sends.
 fn is_hung_up(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}
+
+/// Nothing came in time.
+fn is_silent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 fn bad(error: BadBytes) -> io::Error {

@@ -100,8 +100,8 @@ struct Both {
 enum Trouble {
     /// Something is not as the model has it.
     Differs(String),
-    /// A server never answers. On a machine that has much else to do, one that follows in an ensemble of 3.8.0 now and then keeps a
-    /// request for ever: it has it outstanding (`srvr`), with nothing to do in any thread. A client's library would go elsewhere.
+    /// A server never answers. On a machine that has much else to do, one of 3.8.0 now and then keeps a request until something else
+    /// comes: it has it outstanding (`srvr`), with nothing to do in any thread. A ping mostly makes it go on.
     Unanswered,
 }
 
