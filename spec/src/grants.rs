@@ -2,9 +2,9 @@
 //!
 //! A claim becomes a *grant* when two things have happened: a quorum of the servers that its client counted had
 //! made it the owner, and the client noted that it was granted. The *grant point* is the instant of the first: the
-//! quorum-th counted server executes the request; if one server decides, or a cluster, the last time that it does before the note.
-//! Grants are ordered by their grant points; the index
-//! in that order is the grant's *rank*, and a claim without a grant point ranks below every grant.
+//! quorum-th counted server executes the request. Where one server decides, or a cluster, it may do so more than once
+//! before the note: the last time counts. Grants are ordered by their grant points; the index in that order is the
+//! grant's *rank*, and a claim without a grant point ranks below every grant.
 //!
 //! Only what servers did before the client's note makes a grant: a client cannot have counted what
 //! had not happened. An attempt is granted once; a second `Granted` of the same attempt is ignored.

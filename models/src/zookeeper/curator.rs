@@ -30,7 +30,7 @@ use spec::{LockName, Mode};
 use super::client::{Failure, Session, Way};
 use super::objects;
 use super::path::Guid;
-use super::queue::{Place, Queue, Ticket, Turn, by};
+use super::queue::{Queue, Ticket, by};
 use super::{ZkError, ZkHost};
 use crate::lock::zookeeper::{LostAfter, QueueLock};
 use crate::recipe::{Acquired, Lease, Recipe, Release};
@@ -44,15 +44,6 @@ impl<H: ZkHost> CuratorMutex<H> {
     #[must_use]
     pub fn new(way: Way, switches: &QueueLock) -> Self {
         Self(Rc::new(Queue::new(way, switches)))
-    }
-
-    async fn wait(&self, host: &H, lock: LockName, place: &Place) -> Result<i32, Failure> {
-        loop {
-            match self.0.turn(host, lock, place).await? {
-                Turn::Own { cversion } => return Ok(cversion),
-                Turn::Behind(before) => self.0.wait_behind(host, before).await?,
-            }
-        }
     }
 }
 
@@ -108,7 +99,7 @@ impl<H: ZkHost> Recipe<H> for CuratorMutex<H> {
             let Some(Ok(place)) = by(host, until, self.0.enter(host, (lock, Mode::Exclusive), guid)).await else {
                 return Acquired::Failed;
             };
-            let waited = by(host, until, self.wait(host, lock, &place)).await;
+            let waited = by(host, until, self.0.wait(host, lock, &place)).await;
             if let Some(Ok(cversion)) = waited {
                 return self.0.granted(place, cversion);
             }

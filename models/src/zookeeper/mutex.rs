@@ -9,7 +9,7 @@
 //! | 2: `getChildren`, without a watch | `Queue::turn` |
 //! | 3: whoever has the lowest number has the lock | `Queue::turn` |
 //! | 4: `exists`, with a watch on the next lower number | `Queue::wait_behind` |
-//! | 5: not there: again from 2; else waits until it is told, and then again from 2 | `wait` |
+//! | 5: not there: again from 2; else waits until it is told, and then again from 2 | `Queue::wait` |
 //! | unlock: deletes its node | `release` |
 //! | shared locks: `read-` waits for the next lower `write-` alone (here it is `lock-` still), that for all | `Queue::turn` |
 //!
@@ -26,7 +26,7 @@ use spec::{LockName, Mode};
 use super::client::{Failure, Way};
 use super::objects;
 use super::path::Guid;
-use super::queue::{Place, Queue, Ticket, Turn, by};
+use super::queue::{Queue, Ticket, by};
 use super::{ZkError, ZkHost};
 use crate::lock::zookeeper::QueueLock;
 use crate::recipe::{Acquired, Lease, Recipe, Release};
@@ -47,22 +47,12 @@ impl<H: ZkHost> ZkMutex<H> {
         let Some(Ok(place)) = by(host, until, self.0.enter(host, (lock, mode), guid)).await else {
             return Acquired::Failed;
         };
-        match by(host, until, self.wait(host, lock, &place)).await {
+        match by(host, until, self.0.wait(host, lock, &place)).await {
             Some(Ok(cversion)) => self.0.granted(place, cversion),
             // Its node is gone: its session was over.
             Some(Err(Failure::Refused(ZkError::NoNode))) => Acquired::Denied,
             Some(Err(_)) | None if self.0.delete(host, place.ticket.path).await => Acquired::Denied,
             Some(Err(_)) | None => Acquired::Failed,
-        }
-    }
-
-    /// Waits until it is its turn.
-    async fn wait(&self, host: &H, lock: LockName, place: &Place) -> Result<i32, Failure> {
-        loop {
-            match self.0.turn(host, lock, place).await? {
-                Turn::Own { cversion } => return Ok(cversion),
-                Turn::Behind(before) => self.0.wait_behind(host, before).await?,
-            }
         }
     }
 }

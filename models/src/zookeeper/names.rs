@@ -12,7 +12,6 @@
 use host::Name;
 use spec::{LockName, Mode, ObjectName};
 
-use super::owners::SHARED;
 use super::path::{Guid, NodeName, Path};
 
 /// Below that all locks are.
@@ -22,6 +21,8 @@ pub(super) const DATA: Name = Name::fixed("/data");
 
 /// What stands before the number of a contender, behind its guid.
 pub(super) const STEM: Name = Name::fixed("-lock-");
+/// The same, of one who wants to share.
+pub(super) const SHARED: Name = Name::fixed("-read-");
 /// What Curator begins the name of a node with that it may have to look for.
 pub(super) const PROTECTED: Name = Name::fixed("_c_");
 

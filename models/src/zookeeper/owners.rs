@@ -2,19 +2,17 @@
 //! tell of their nodes.
 //!
 //! Of the nodes [below the lock's](names::lock) the one with the lowest number is its owner's; a node without a number is there
-//! alone. If that is one of those that [share](SHARED), it is all of theirs that come before the first that does not. Each owner has a
+//! alone. If that is one of those that share, it is all of theirs that come before the first that does not. Each owner has a
 //! key of the history's own: the lock's name, and for those that have it with others, behind that, the lowest number that is free.
 
 use std::collections::BTreeMap;
 
 use host::{AttemptId, Name};
+use spec::Mode;
 
 use super::names;
 use super::path::{NodeName, Path};
 use super::tree::{Happened, Tree, What};
-
-/// What stands before the number of one who shares, behind its guid.
-pub(super) const SHARED: Name = Name::fixed("-read-");
 
 /// Who stands behind which node.
 #[derive(Default, Debug)]
@@ -99,15 +97,15 @@ fn key(lock: Name, place: usize) -> Name {
 
 /// The nodes of its owners, in their order.
 fn owners_below(lock: Name, tree: &Tree) -> Vec<Path> {
-    let Ok(names) = tree.children(&Path::from(lock.as_str())) else { return Vec::new() };
-    let mut names: Vec<NodeName> = names.collect();
-    names.sort_by_key(NodeName::number);
-    let shares = |name: &NodeName| name.stem() == SHARED;
-    let owners = match names.first() {
-        Some(first) if shares(first) => names.iter().take_while(|name| shares(name)).count(),
+    let Ok(children) = tree.children(&Path::from(lock.as_str())) else { return Vec::new() };
+    let mut below: Vec<NodeName> = children.collect();
+    below.sort_by_key(|name| names::number(name).map(|(number, _)| number));
+    let shares = |name: &NodeName| matches!(names::number(name), Some((_, Mode::Shared)));
+    let owners = match below.first() {
+        Some(first) if shares(first) => below.iter().take_while(|name| shares(name)).count(),
         first => usize::from(first.is_some()),
     };
-    names[..owners].iter().map(|name| Path::below(lock, *name)).collect()
+    below[..owners].iter().map(|name| Path::below(lock, *name)).collect()
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(super) struct Place {
 }
 
 /// Whose turn it is.
-pub(super) enum Turn {
+enum Turn {
     /// Its own; how often children of the lock's node have come and gone.
     Own { cversion: i32 },
     /// That of whoever is before it.
@@ -164,8 +164,18 @@ impl<H: ZkHost> Queue<H> {
         }
     }
 
+    /// Waits until it is its turn; how often children of the lock's node have come and gone by then.
+    pub(super) async fn wait(&self, host: &H, lock: LockName, place: &Place) -> Result<i32, Failure> {
+        loop {
+            match self.turn(host, lock, place).await? {
+                Turn::Own { cversion } => return Ok(cversion),
+                Turn::Behind(before) => self.wait_behind(host, before).await?,
+            }
+        }
+    }
+
     /// Whose turn it is. Who is not in the queue any more is refused, as if its node were asked for.
-    pub(super) async fn turn(&self, host: &H, lock: LockName, place: &Place) -> Result<Turn, Failure> {
+    async fn turn(&self, host: &H, lock: LockName, place: &Place) -> Result<Turn, Failure> {
         let mut retries = 0;
         let (mut names, stat) = loop {
             match self.children(host, lock).await {
@@ -196,7 +206,7 @@ impl<H: ZkHost> Queue<H> {
     }
 
     /// Watches whoever is before, and waits until there is something to tell.
-    pub(super) async fn wait_behind(&self, host: &H, before: Path) -> Result<(), Failure> {
+    async fn wait_behind(&self, host: &H, before: Path) -> Result<(), Failure> {
         let mut retries = 0;
         let watch = loop {
             let watched = match self.switches.library {
