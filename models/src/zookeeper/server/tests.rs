@@ -272,23 +272,6 @@ fn who_is_cut_off_serves_what_it_has_and_a_sync_waits() {
 }
 
 #[test]
-fn who_starts_again_serves_nobody_before_it_has_what_its_leader_had() {
-    let mut rig = ensemble(3);
-    let (other, _) = begun(&mut rig, 0);
-    rig.kill(2);
-    ask(&mut rig, other, create("/L", Mode::Persistent));
-    rig.start(2);
-    for _ in 0..2_000 {
-        let line = rig.line(2);
-        if let Some(ZkReply::Connected(_)) = ask_for(&mut rig, line, connect(Zxid::default(), None), 12) {
-            assert!(is_there(&mut rig, line, "/L"));
-            return;
-        }
-    }
-    panic!("it serves nobody");
-}
-
-#[test]
 fn watches_that_are_set_again_tell_what_has_changed_since() {
     let mut rig = ensemble(1);
     let ((line, _), (other, _)) = (begun(&mut rig, 0), begun(&mut rig, 0));
