@@ -156,6 +156,21 @@ impl<T: Digest> Digest for Option<T> {
     }
 }
 
+impl<T: Digest, E: Digest> Digest for Result<T, E> {
+    fn digest(&self, fold: &mut Fold) {
+        match self {
+            Ok(value) => {
+                fold.word(1);
+                value.digest(fold);
+            }
+            Err(error) => {
+                fold.word(2);
+                error.digest(fold);
+            }
+        }
+    }
+}
+
 impl<T: Digest> Digest for [T] {
     fn digest(&self, fold: &mut Fold) {
         fold.word(self.len() as u64);

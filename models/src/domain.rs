@@ -11,6 +11,7 @@ use spec::{Cause, Mode, Note, Token};
 
 use crate::etcd::{self, EtcdLog};
 use crate::log::{Packet, Written};
+use crate::postgres::{PgPush, PgReply, PgRequest};
 use crate::redis::replication::Config;
 use crate::redis::replication::feed::ToReplica;
 use crate::redis::sentinel::{Answer, Ask, Memory, Told};
@@ -39,7 +40,8 @@ impl Domain for Locks {
             | Message::OpReply(_)
             | Message::Answer(_)
             | Message::EtcdReply(_)
-            | Message::ZkReply(_) => Operation("reply"),
+            | Message::ZkReply(_)
+            | Message::PgReply(_) => Operation("reply"),
             Message::Feed(_) => Operation("replicate"),
             Message::Ask(ask) => Operation(ask.operation()),
             Message::Told(_) => Operation("told"),
@@ -52,6 +54,8 @@ impl Domain for Locks {
             Message::ZkPeer(packet) => packet.operation(),
             Message::ZkToLeader(what) => what.operation(),
             Message::ZkFromLeader(what) => what.operation(),
+            Message::Pg(request) => request.operation(),
+            Message::PgPush(_) => Operation("fatal"),
         }
     }
 
@@ -60,6 +64,7 @@ impl Domain for Locks {
             Message::Op(op) => Some(Note::Left { attempt, op: op.id }),
             Message::Etcd(etcd::Rpc::Txn(txn)) => txn.errand.map(|errand| Note::Left { attempt, op: errand.op }),
             Message::Zk(request) => request.errand().map(|errand| Note::Left { attempt, op: errand.op }),
+            Message::Pg(request) => request.errand().map(|errand| Note::Left { attempt, op: errand.op }),
             _ => None,
         }
     }
@@ -134,6 +139,12 @@ pub enum Message {
     ZkToLeader(Box<ToLeader>),
     /// From the leader of a ZooKeeper ensemble to who follows it, beside the log.
     ZkFromLeader(FromLeader),
+    /// To a PostgreSQL server.
+    Pg(PgRequest),
+    /// From a PostgreSQL server.
+    PgReply(PgReply),
+    /// From a PostgreSQL server, unasked.
+    PgPush(PgPush),
 }
 
 digest_enum!(Message {
@@ -157,6 +168,9 @@ digest_enum!(Message {
     18 => ZkPeer(packet),
     19 => ZkToLeader(what),
     20 => ZkFromLeader(what),
+    21 => Pg(request),
+    22 => PgReply(reply),
+    23 => PgPush(push),
 });
 
 impl fmt::Display for Message {
@@ -182,6 +196,9 @@ impl fmt::Display for Message {
             Self::ZkPeer(packet) => packet.fmt(f),
             Self::ZkToLeader(what) => what.fmt(f),
             Self::ZkFromLeader(what) => what.fmt(f),
+            Self::Pg(request) => request.fmt(f),
+            Self::PgReply(reply) => reply.fmt(f),
+            Self::PgPush(push) => push.fmt(f),
         }
     }
 }
@@ -221,6 +238,9 @@ carried!(
     EtcdForward(etcd::Forwarded),
     ZkReply(ZkReply),
     ZkFromLeader(FromLeader),
+    Pg(PgRequest),
+    PgReply(PgReply),
+    PgPush(PgPush),
 );
 
 /// What is large is boxed: unpacked for who gets it.

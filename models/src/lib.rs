@@ -11,6 +11,7 @@
 //! | [`redis`] | the Redis server, and the lock on one of them |
 //! | [`etcd`] | etcd: its requests and answers |
 //! | [`zookeeper`] | ZooKeeper: its requests and answers |
+//! | [`postgres`] | PostgreSQL: its statements and answers |
 //! | [`resource`], [`guard`] | what the locks protect, and the check that protects it without them |
 //! | [`script`], [`client`] | what a client does, and the program that does it |
 //! | [`log`](mod@log) | a replicated log: what servers stand on that agree by majority |
@@ -21,10 +22,10 @@ pub mod domain;
 pub mod etcd;
 pub mod guard;
 pub mod link;
-// (see below)
 pub mod lock;
 pub mod log;
 pub mod none;
+pub mod postgres;
 pub mod recipe;
 pub mod redis;
 pub mod resource;

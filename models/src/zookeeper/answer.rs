@@ -190,6 +190,7 @@ impl Body {
 }
 
 digest_enum!(ZkReply { 1 => Connected(connected), 2 => Expired, 3 => Answer(answer) });
+digest_struct!(Answer { zxid, outcome });
 digest_struct!(Connected { timeout, session });
 digest_enum!(Body {
     1 => Nothing,
@@ -207,22 +208,6 @@ digest_enum!(OpResult { 1 => Created { path }, 2 => Deleted, 3 => Set { stat }, 
 digest_struct!(Stat { czxid, mzxid, pzxid, version, cversion, owner, data_length, children });
 digest_struct!(ZkEvent { kind, path });
 digest_enum!(EventKind { 1 => Created, 2 => Deleted, 3 => DataChanged, 4 => ChildrenChanged });
-
-impl host::Digest for Answer {
-    fn digest(&self, fold: &mut host::Fold) {
-        self.zxid.digest(fold);
-        match &self.outcome {
-            Ok(body) => {
-                fold.word(1);
-                body.digest(fold);
-            }
-            Err(error) => {
-                fold.word(2);
-                error.digest(fold);
-            }
-        }
-    }
-}
 
 impl fmt::Display for ZkReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
