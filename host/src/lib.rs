@@ -53,7 +53,7 @@ pub use name::Name;
 pub use program::{CallError, Calls, ConnectError, Connection, Cue, Host, Purpose, Request, Stage, Task};
 pub use ratio::Ppm;
 pub use run::{Activity, Ending, Noted};
-pub use service::{Context, Domain, Effect, Never, Service, Words};
+pub use service::{Context, Domain, Effect, KeepAlive, Never, Service, Words};
 pub use shortage::{Shortage, Shortages};
 pub use span::Span;
 pub use time::{Deadline, Duration, MonoTime, SimTime, WallTime, nanos};

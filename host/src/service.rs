@@ -15,7 +15,7 @@ use crate::digest::{Digest, Fold};
 use crate::disk::Disk;
 use crate::ids::{AttemptId, CallId, ConnId, NodeId, Operation, Origin, Point, Server, TimerId};
 use crate::shortage::Shortages;
-use crate::time::{Deadline, MonoTime, WallTime};
+use crate::time::{Deadline, Duration, MonoTime, WallTime};
 
 /// What a world is made of: the messages on its wires, the notes in its history, the records on its
 /// disks. The kernel carries them and knows nothing of what they mean.
@@ -101,6 +101,26 @@ pub enum Effect<M, N> {
     CancelTimer(TimerId),
     /// Write into the history.
     Note(N),
+}
+
+/// How a machine finds out that the other side of a connection is gone without a word: `SO_KEEPALIVE`.
+///
+/// It counts on its monotonic clock, and the other machine answers by itself, whatever its process does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    /// `TCP_KEEPIDLE`: for how long nothing must have come before it asks.
+    pub idle: Duration,
+    /// `TCP_KEEPINTVL`: how long after that it asks again.
+    pub interval: Duration,
+    /// `TCP_KEEPCNT`: after so many questions without an answer, one interval later, the connection is gone.
+    pub count: u16,
+}
+
+impl KeepAlive {
+    /// What Linux has if nobody says otherwise: gone after 7,875 s.
+    ///
+    /// Source: `tcp(7)`.
+    pub const LINUX: Self = Self { idle: Duration::from_secs(7_200), interval: Duration::from_secs(75), count: 9 };
 }
 
 /// What a service sees of its machine during one step, and what it wants done.

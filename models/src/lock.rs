@@ -3,6 +3,7 @@
 //! A scenario chooses one of these; its switches are types, and each has a default with a source.
 
 pub mod etcd;
+pub mod postgres;
 mod redis;
 mod redisson;
 pub mod redlock;
@@ -14,6 +15,7 @@ pub mod switch;
 pub mod zookeeper;
 
 pub use etcd::{EtcdLock, EtcdServers, KeyLock, LEAST_LEASE, MOST_MEMBERS, MutexLock, RecordLock};
+pub use postgres::{PgServers, PgTimeouts, PoolMode, Pooler, Synchronous};
 pub use redis::{
     Again, Extend, LateGrant, LeaseClock, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take,
     TokenSource, ZeroLength, points,
