@@ -137,6 +137,18 @@ impl fmt::Display for Outcome {
 }
 
 impl Tag {
+    /// Every tag.
+    pub const ALL: [Self; 8] = [
+        Self::Begin,
+        Self::Commit,
+        Self::Rollback,
+        Self::Savepoint,
+        Self::Release,
+        Self::DiscardAll,
+        Self::Set,
+        Self::Checkpoint,
+    ];
+
     /// As the server has it.
     #[must_use]
     pub const fn text(self) -> &'static str {

@@ -7,6 +7,7 @@
 //! | [`row`] | tables and rows, and what a statement says of them |
 //! | [`answer`], [`error`] | what a server answers |
 //! | [`names`] | which keys and rows locks have |
+//! | [`wire`] | statements and answers as text, for the real server |
 
 pub mod answer;
 pub mod api;
@@ -14,6 +15,7 @@ pub mod error;
 pub mod key;
 pub mod names;
 pub mod row;
+pub mod wire;
 
 pub use answer::{Outcome, PgPush, PgReply, Status, Tag};
 pub use api::{Advise, PgRequest, Scope, Setting, Wait};
