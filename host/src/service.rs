@@ -93,6 +93,8 @@ pub enum Effect<M, N> {
     Request(ConnId, CallId, M),
     /// Close a connection, whoever opened it.
     Close(ConnId),
+    /// Find out whether the other side of a connection is there still.
+    KeepAlive(ConnId, KeepAlive),
     /// From now on be the one whom the role of a leader means, or cease to.
     Lead(bool),
     /// Set a timer, or move it if it is set.
@@ -202,6 +204,12 @@ impl<D: Domain> Context<D> {
     /// Closes a connection, whoever opened it: the other side is told, this one is not.
     pub fn close(&mut self, conn: ConnId) {
         self.effects.push(Effect::Close(conn));
+    }
+
+    /// Has the machine find out from now on whether the other side of a connection is there still, whoever opened it. If it is
+    /// not, the service is told that the connection is [closed](Service::on_close).
+    pub fn keep_alive(&mut self, conn: ConnId, how: KeepAlive) {
+        self.effects.push(Effect::KeepAlive(conn, how));
     }
 
     /// Be from now on the one whom the role of a leader means, or cease to be. Of several the last one is meant.

@@ -1,15 +1,15 @@
 //! Several services that talk to each other, stepped without a kernel: for tests.
 //!
 //! Every message takes a millisecond. Clocks run true, but wall clocks may be set apart. A service may stand still, die
-//! and start again, or be cut off.
+//! and start again, or be cut off. What machines find out about connections that are cut is what keepalive does to idle ones.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use host::{
-    AttemptId, CallId, ConnId, Context, Deadline, Disk, Duration, Effect, MonoTime, NodeId, Operation, Origin, Service,
-    TimerId, WallTime, Words,
+    AttemptId, CallId, ConnId, Context, Deadline, Disk, Duration, Effect, KeepAlive, MonoTime, NodeId, Operation,
+    Origin, Service, TimerId, WallTime, Words,
 };
 use spec::Note;
 
@@ -30,10 +30,14 @@ struct Member {
 struct Line {
     ends: [usize; 2],
     open: [bool; 2],
+    /// When something last came over it, either way.
+    used: u64,
 }
 
 enum What {
     Timer(TimerId, u64),
+    /// The machine asks whether the other side of the line is there; how often it has in vain.
+    Ask(usize, KeepAlive, u16),
     Connect(usize),
     Accept(usize),
     Gone(usize),
@@ -171,7 +175,7 @@ impl Rig {
 
     /// The tester opens a connection.
     pub(crate) fn line(&mut self, node: usize) -> usize {
-        self.lines.push(Line { ends: [self.tester(), node], open: [true, true] });
+        self.lines.push(Line { ends: [self.tester(), node], open: [true, true], used: self.now });
         self.lines.len() - 1
     }
 
@@ -207,7 +211,7 @@ impl Rig {
         while let Some((&(at, serial), _)) = self.queue.first_key_value().filter(|((at, _), _)| *at <= until) {
             let (node, what) = self.queue.remove(&(at, serial)).expect("it is the first");
             self.now = at;
-            if self.members[node].paused && !matches!(what, What::Connect(_)) {
+            if self.members[node].paused && !matches!(what, What::Connect(_) | What::Ask(..)) {
                 self.members[node].held.push(what);
             } else {
                 self.happen(node, what);
@@ -229,6 +233,9 @@ impl Rig {
 
     fn happen(&mut self, node: usize, what: What) {
         let alive = self.members[node].service.is_some() || node == self.tester();
+        if let What::Accept(line) | What::Request(line, ..) | What::Reply(line, ..) | What::Push(line, _) = what {
+            self.lines[line].used = self.now;
+        }
         match what {
             What::Timer(id, serial) => {
                 if self.timers.get(&(node, id)).is_some_and(|(_, current)| *current == serial) {
@@ -236,6 +243,7 @@ impl Rig {
                     self.step(node, None, |service, cx| service.on_timer(cx, id));
                 }
             }
+            What::Ask(line, how, asked) => self.keep_alive(node, line, how, asked),
             What::Connect(line) => {
                 self.lines[line].open[1] = alive;
                 let answer = if alive { What::Accept(line) } else { What::Gone(line) };
@@ -305,7 +313,7 @@ impl Rig {
             }
             Effect::Connect(id, to) => {
                 assert_eq!(id.index(), self.lines.len());
-                self.lines.push(Line { ends: [node, to.index()], open: [false, false] });
+                self.lines.push(Line { ends: [node, to.index()], open: [false, false], used: self.now });
                 self.send(node, to.index(), What::Connect(id.index()));
             }
             Effect::Request(on, call, message) => {
@@ -322,6 +330,7 @@ impl Rig {
                 self.lines[line].open[side] = false;
                 self.send(node, self.lines[line].ends[1 - side], What::Gone(line));
             }
+            Effect::KeepAlive(of, how) => self.keep_alive(node, of.index(), how, 0),
             Effect::Lead(true) => self.leader = Some(node),
             Effect::Lead(false) => self.leader = self.leader.filter(|leader| *leader != node),
             Effect::SetTimer(id, at) => self.set_timer(node, id, at),
@@ -330,6 +339,29 @@ impl Rig {
                 self.notes.push((self.now / MS, NodeId::new(u16::try_from(node).expect("few")), note));
             }
         }
+    }
+
+    /// The node's machine asks whether the other side of a line is there, or finds that it need not yet.
+    fn keep_alive(&mut self, node: usize, line: usize, how: KeepAlive, asked: u16) {
+        let Line { ends, open, used } = self.lines[line];
+        let side = usize::from(ends[1] == node);
+        if !open[side] {
+            return;
+        }
+        let due = used + host::nanos(how.idle);
+        let (one, other) = (ends[side], ends[1 - side]);
+        let is_cut = self.cuts.contains(&(one, other)) || self.cuts.contains(&(other, one));
+        let (at, what) = if due > self.now {
+            (due, What::Ask(line, how, 0))
+        } else if asked > 0 && asked >= how.count {
+            (self.now, What::Gone(line))
+        } else if is_cut {
+            (self.now + host::nanos(how.interval), What::Ask(line, how, asked + 1))
+        } else {
+            (self.now + host::nanos(how.idle), What::Ask(line, how, 0))
+        };
+        self.serial += 1;
+        self.queue.insert((at, self.serial), (node, what));
     }
 
     fn wall(&self, node: usize) -> i64 {

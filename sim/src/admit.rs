@@ -59,6 +59,7 @@ impl<D: Domain> Core<D> {
                 self.events += 1;
                 self.moment(trigger, reacher, counted);
             }
+            Event::Gone { conn, side } => return self.admit_gone(conn, side),
             Event::BackUp(fault) => self.back_up(fault),
             Event::StrikeEnds(strike) => {
                 self.events += 1;
@@ -177,7 +178,7 @@ impl<D: Domain> Core<D> {
         let Header { conn, from, receiver: node, kind, place, .. } = *self.packets.header(id);
         let way = &mut self.connections.all[conn].ways[from as usize];
         let state = &mut self.nodes[node.index()];
-        if self.links.cuts.is_empty() && !self.faults.watches_steps && state.at_ease && way.pass_next(place) {
+        if self.links.cuts.is_empty() && !self.faults.watches_steps && state.at_ease && way.pass_next(place, self.now) {
             // Nothing is in the way, as nearly always. It is the machine that answers who connects.
             state.steps += u32::from(kind != PacketKind::Connect);
             return self.take_in(id);
@@ -198,6 +199,7 @@ impl<D: Domain> Core<D> {
             self.lose(id);
         } else if self.node(node).standing.machine() > 0 {
             // The sender's machine sends it again until the sleeper answers.
+            self.is_not_acknowledged(id);
             self.hold(node, None, Waiting::Socket, Event::Arrive(id));
         } else if self.arrives_in_turn(id) {
             return self.admit_read(id);
@@ -235,6 +237,10 @@ impl<D: Domain> Core<D> {
             self.end(strike);
             return Step::None;
         }
+        if let TimerPurpose::KeepAlive { conn, side } = purpose {
+            self.ask_whether_there(conn as usize, side);
+            return Step::None;
+        }
         let part = self.waiting_part(purpose);
         if self.gate(node, part, Waiting::Timer, Event::Timer(key)) != Gate::Go || !self.is_due(key) {
             return Step::None;
@@ -249,13 +255,20 @@ impl<D: Domain> Core<D> {
             }
             TimerPurpose::Call(slot) => self.call_timed_out(slot),
             TimerPurpose::Connect(conn) => self.opened(conn, Err(ConnectError::TimedOut)),
-            TimerPurpose::StrikeEnds(_) => unreachable!("it is the machine's, and waits for no process"),
+            TimerPurpose::KeepAlive { .. } | TimerPurpose::StrikeEnds(_) => {
+                unreachable!("it is the machine's, and waits for no process")
+            }
             TimerPurpose::Service(timer) => {
                 self.cancel_service_timer(node, timer);
                 return Step::Timer { node, timer };
             }
         }
         Step::None
+    }
+
+    /// Whether the process, and that part of it, takes in now what its machine has for it; if not, the event waits.
+    pub(crate) fn takes_in(&mut self, node: NodeId, part: Part, event: Event) -> bool {
+        self.gate(node, Some(part), Waiting::Socket, event) == Gate::Go
     }
 
     /// Whether that life of the process attends to this now: its acting part does, when it is its turn.
@@ -279,7 +292,7 @@ impl<D: Domain> Core<D> {
             TimerPurpose::Sleep(task) => Some(task),
             TimerPurpose::Call(slot) => self.call_waiter(slot),
             TimerPurpose::Connect(conn) => self.connect_waiter(conn),
-            TimerPurpose::Service(_) | TimerPurpose::StrikeEnds(_) => None,
+            TimerPurpose::Service(_) | TimerPurpose::KeepAlive { .. } | TimerPurpose::StrikeEnds(_) => None,
         };
         task.map(|task| self.tasks.part(task))
     }

@@ -11,6 +11,7 @@ use host::{AttemptId, ConnId, ConnectError, Domain, Duration, Effect, NodeId, Or
 use crate::calls::Calls;
 use crate::core::Core;
 use crate::event::{PacketId, Step};
+use crate::keepalive::Watch;
 use crate::links::Sending;
 use crate::node::{Node, Role};
 use crate::packets::{Content, Header, PacketKind};
@@ -79,6 +80,8 @@ pub(crate) struct Connection<M> {
     connect_timer: Option<usize>,
     /// The side that has been made to forget it while the other was not.
     pub(crate) half_open: Option<Side>,
+    /// For each side, what its machine knows of the other, if it is to find out whether that is there.
+    pub(crate) watches: [Option<Box<Watch>>; 2],
 }
 
 impl<M> Connection<M> {
@@ -114,6 +117,7 @@ impl<D: Domain> Core<D> {
             opened: None,
             connect_timer,
             half_open: None,
+            watches: [None, None],
         });
         let (from, kind, attempt) = (Side::Client, PacketKind::Connect, self.scope);
         self.decide(Sending { conn, from, kind, attempt, content: None });
@@ -183,6 +187,7 @@ impl<D: Domain> Core<D> {
     /// One end is gone. A client's calls on it fail.
     pub(crate) fn lose_end(&mut self, conn: usize, side: Side) {
         self.connections.all[conn].ends[side as usize].open = false;
+        self.cease_to_watch(conn, side);
         if side == Side::Client {
             self.fail_calls_on(conn);
             let waiters = std::mem::take(&mut self.connections.all[conn].waiters);
@@ -210,6 +215,7 @@ impl<D: Domain> Core<D> {
             }
             Effect::Request(conn, call, message) => self.ask(node, conn, attempt, call, message),
             Effect::Close(conn) => self.hang_up(node, conn),
+            Effect::KeepAlive(conn, how) => self.keep_alive(node, conn, how),
             Effect::Lead(leads) => self.lead(node, leads),
             Effect::SetTimer(timer, at) => self.set_service_timer(node, timer, at),
             Effect::CancelTimer(timer) => self.cancel_service_timer(node, timer),

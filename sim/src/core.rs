@@ -11,6 +11,7 @@
 //! | `callers` | who may be interrupted while it waits |
 //! | `connections` | connections, pushed messages, what arrives at either end |
 //! | `dialling` | connections that services open, and which service leads |
+//! | `keepalive` | whether the other side of a connection is there still |
 //! | `calls` | requests and replies, and how long callers wait |
 //! | `links` | sending: decided, and how long each packet takes |
 //! | `packets` | packets on their way: where they are kept |

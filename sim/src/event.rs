@@ -2,6 +2,8 @@
 
 use host::{AttemptId, CallId, ConnId, NodeId, Origin, TimerId};
 
+use crate::connections::Side;
+
 /// Something that happens at an instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
@@ -19,6 +21,8 @@ pub(crate) enum Event {
     Moment { trigger: usize, reacher: Option<NodeId>, counted: bool },
     /// A backup is made, which that fault will put back.
     BackUp(usize),
+    /// A machine has given a connection up, and that end's process is to learn it.
+    Gone { conn: u32, side: Side },
     /// A strike ends.
     StrikeEnds(usize),
     /// A process attends to what a strike does inside it, if it is still that life.

@@ -26,6 +26,7 @@ mod core;
 mod dialling;
 mod event;
 mod faults;
+mod keepalive;
 mod lifecycle;
 mod links;
 mod matching;

@@ -1,6 +1,6 @@
 //! One machine with one process: what the kernel keeps of it.
 
-use host::{Activity, Disk, Name, NodeId, Part, Ppm, Segment, Shortages, SimTime, Span, Ticking, TimerId};
+use host::{Activity, Disk, MonoTime, Name, NodeId, Part, Ppm, Segment, Shortages, SimTime, Span, Ticking, TimerId};
 
 use crate::event::{Event, Waiting};
 use crate::outcome::NodeOutcome;
@@ -180,6 +180,12 @@ impl<R> Node<R> {
 
     pub(crate) fn clock(&self) -> &Segment {
         self.clocks.last().expect("a node has clocks from the start")
+    }
+
+    /// What its monotonic clock read at an instant that has come.
+    pub(crate) fn mono_at(&self, at: SimTime) -> MonoTime {
+        let in_force = self.clocks.iter().rfind(|segment| segment.since <= at);
+        in_force.unwrap_or(&self.clocks[0]).mono_at(at)
     }
 
     pub(crate) fn activity_now(&self) -> Activity {

@@ -8,6 +8,7 @@
 use host::{Deadline, Domain, Duration, NodeId, SimTime, TimerId};
 
 use crate::calls::CallSlot;
+use crate::connections::Side;
 use crate::core::Core;
 use crate::event::{Event, TimerKey};
 use crate::queue::Key;
@@ -39,6 +40,8 @@ pub(crate) enum TimerPurpose {
     Connect(usize),
     /// A service set it.
     Service(TimerId),
+    /// The machine is to ask whether the other side of a connection is there, whose end that is.
+    KeepAlive { conn: u32, side: Side },
     /// The machine counts how long a strike lasts.
     StrikeEnds(usize),
 }
@@ -51,6 +54,7 @@ impl TimerPurpose {
             Self::Call(_) => "call times out",
             Self::Connect(_) => "connecting times out",
             Self::Service(_) => "timer of the service",
+            Self::KeepAlive { .. } => "asks whether the other side is there",
             Self::StrikeEnds(_) => "a strike's time is over",
         }
     }
@@ -62,6 +66,7 @@ impl TimerPurpose {
             Self::Call(_) => 1,
             Self::Connect(_) => 2,
             Self::Service(TimerId(id)) => 3 | (id as u64) << 8,
+            Self::KeepAlive { conn, side } => 5 | (side as u64) << 8 | (conn as u64) << 16,
             Self::StrikeEnds(strike) => 4 | (strike as u64) << 8,
         }
     }
@@ -137,7 +142,11 @@ impl<D: Domain> Core<D> {
             let timer = &self.timers.slots[slot];
             let is_machines = matches!(timer.purpose, TimerPurpose::StrikeEnds(_));
             if timer.node == node && timer.state != TimerState::Free && !is_machines {
-                self.disarm(slot);
+                if let TimerPurpose::KeepAlive { conn, side } = timer.purpose {
+                    self.cease_to_watch(conn as usize, side);
+                } else {
+                    self.disarm(slot);
+                }
             }
         }
         self.node_mut(node).timers.clear();

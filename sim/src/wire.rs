@@ -3,7 +3,7 @@
 //! Each direction of a connection is a stream of bytes, as TCP makes it: what was sent first arrives first,
 //! and behind a packet that was lost nothing arrives, be it on the wire already when that happened.
 
-use host::{Domain, NodeId};
+use host::{Domain, NodeId, SimTime};
 
 use crate::connections::Side;
 use crate::core::Core;
@@ -34,6 +34,8 @@ pub(crate) struct Way {
     held: Vec<PacketId>,
     /// What has come to the machine before an earlier one: it waits there.
     early: Vec<(u32, PacketId)>,
+    /// When one last arrived; the beginning of the run if none has.
+    last: SimTime,
 }
 
 impl Way {
@@ -44,10 +46,18 @@ impl Way {
     /// Whether that packet is the next to arrive, nothing was ever lost, and nothing waits behind it. It is on its way no
     /// more then.
     #[inline]
-    pub(crate) fn pass_next(&mut self, place: Option<u32>) -> bool {
+    pub(crate) fn pass_next(&mut self, place: Option<u32>, now: SimTime) -> bool {
         let is_next = place == Some(self.gone) && self.lost_from.is_none() && self.early.is_empty();
-        self.gone += u32::from(is_next);
+        if is_next {
+            self.gone += 1;
+            self.last = now;
+        }
         is_next
+    }
+
+    /// When a packet last arrived.
+    pub(crate) const fn last(&self) -> SimTime {
+        self.last
     }
 
     /// That packet is on its way no more. The next one may have come already: it need not wait any longer.
@@ -93,6 +103,7 @@ impl<D: Domain> Core<D> {
             way.early.push((place, id));
             return false;
         }
+        way.last = now;
         if let Some(next) = way.pass(place) {
             self.queue.push_ahead(now, Event::Arrive(next));
         }
@@ -116,6 +127,7 @@ impl<D: Domain> Core<D> {
         self.faults.strikes[cut.strike].met += 1;
         if cut.held == Held::Linger && self.packets.header(id).kind != PacketKind::Connect {
             self.trace_packet(id, RecordKind::Held);
+            self.is_not_acknowledged(id);
             self.set_awaited(id, false);
             self.way_of(id).0.held.push(id);
         } else {
@@ -171,6 +183,7 @@ impl<D: Domain> Core<D> {
     #[cold]
     pub(crate) fn lose(&mut self, id: PacketId) {
         self.trace_packet(id, RecordKind::Lost);
+        self.is_not_acknowledged(id);
         let Header { conn, from: side, place, .. } = *self.packets.header(id);
         self.packets.take(id);
         // What comes behind a lost packet waits for nothing any more.

@@ -9,6 +9,7 @@ mod crashes;
 mod dialling;
 mod half_open;
 mod hash;
+mod keepalive;
 mod links;
 mod lives;
 mod moments;

@@ -2,8 +2,8 @@
 //! alarms on every clock.
 
 use host::{
-    AttemptId, Context, Deadline, Digest, Domain, Fold, MonoTime, Operation, Origin, Point, Request, Service, Shortage,
-    TimerId,
+    AttemptId, Context, Deadline, Digest, Domain, Fold, KeepAlive, MonoTime, Operation, Origin, Point, Request,
+    Service, Shortage, TimerId,
 };
 
 pub(crate) use crate::world::*;
@@ -21,6 +21,8 @@ pub(crate) enum Ask {
     Watch,
     /// Set the alarm so many ms from now, whatever it was; 0: in the past; nothing: forget it.
     Alarm(Option<u64>),
+    /// Find out from now on whether I am there still.
+    Heed(KeepAlive),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +52,7 @@ impl Digest for Message {
             Self::Kept(Kept(value)) => (3, *value),
             Self::Pushed(Pushed(value)) => (4, *value),
             Self::Ask(Ask::Alarm(value)) => (5, value.unwrap_or(0)),
+            Self::Ask(Ask::Heed(how)) => (6, how.idle.as_secs()),
         };
         fold.word(tag);
         fold.word(value);
@@ -125,6 +128,7 @@ impl Domain for Probe {
             Message::Ask(Ask::Get) => "get",
             Message::Ask(Ask::Watch) => "watch",
             Message::Ask(Ask::Alarm(_)) => "alarm",
+            Message::Ask(Ask::Heed(_)) => "heed",
             Message::Kept(_) => "kept",
             Message::Pushed(_) => "pushed",
         })
@@ -220,6 +224,7 @@ impl Service<Probe> for Store {
             }
             Ask::Watch => self.watchers.push(from.conn),
             Ask::Get => {}
+            Ask::Heed(how) => cx.keep_alive(from.conn, how),
             Ask::Alarm(wait) => {
                 cx.set_timer(ALARM, Deadline::Mono(cx.mono + secs(1)));
                 cx.cancel_timer(ALARM);

@@ -175,6 +175,8 @@ impl Serving {
             }
             Effect::CancelTimer(timer) => self.change_timers(|timers| _ = timers.remove(&timer)),
             Effect::Note(note) => world.note(node, note),
+            // Without faults that this world refuses, the other side is there, or has said that it is gone.
+            Effect::KeepAlive(..) => {}
             // No fault asks for it: a world whose services talk to each other is refused.
             Effect::Lead(_) => {}
             Effect::Connect(..) | Effect::Request(..) | Effect::Close(_) => {
