@@ -11,6 +11,7 @@ use spec::{Cause, Mode, Note, Token};
 
 use crate::etcd::{self, EtcdLog};
 use crate::log::{Packet, Written};
+use crate::postgres::wal::{FromStandby, ToStandby, Wal};
 use crate::postgres::{PgPush, PgReply, PgRequest};
 use crate::redis::replication::Config;
 use crate::redis::replication::feed::ToReplica;
@@ -56,6 +57,8 @@ impl Domain for Locks {
             Message::ZkFromLeader(what) => what.operation(),
             Message::Pg(request) => request.operation(),
             Message::PgPush(_) => Operation("fatal"),
+            Message::PgFromStandby(_) => Operation("standby"),
+            Message::PgToStandby(_) => Operation("replicate"),
         }
     }
 
@@ -145,6 +148,10 @@ pub enum Message {
     PgReply(PgReply),
     /// From a PostgreSQL server, unasked.
     PgPush(PgPush),
+    /// From a PostgreSQL standby to its primary.
+    PgFromStandby(FromStandby),
+    /// From a PostgreSQL primary to its standby.
+    PgToStandby(Box<ToStandby>),
 }
 
 digest_enum!(Message {
@@ -171,6 +178,8 @@ digest_enum!(Message {
     21 => Pg(request),
     22 => PgReply(reply),
     23 => PgPush(push),
+    24 => PgFromStandby(says),
+    25 => PgToStandby(records),
 });
 
 impl fmt::Display for Message {
@@ -199,6 +208,8 @@ impl fmt::Display for Message {
             Self::Pg(request) => request.fmt(f),
             Self::PgReply(reply) => reply.fmt(f),
             Self::PgPush(push) => push.fmt(f),
+            Self::PgFromStandby(says) => says.fmt(f),
+            Self::PgToStandby(records) => records.fmt(f),
         }
     }
 }
@@ -241,6 +252,7 @@ carried!(
     Pg(PgRequest),
     PgReply(PgReply),
     PgPush(PgPush),
+    PgFromStandby(FromStandby),
 );
 
 /// What is large is boxed: unpacked for who gets it.
@@ -264,7 +276,14 @@ macro_rules! boxed {
         }
     )* };
 }
-boxed!(Feed(ToReplica), EtcdPush(etcd::Push), Zk(ZkRequest), ZkEvent(ZkEvent), ZkToLeader(ToLeader));
+boxed!(
+    Feed(ToReplica),
+    EtcdPush(etcd::Push),
+    Zk(ZkRequest),
+    ZkEvent(ZkEvent),
+    ZkToLeader(ToLeader),
+    PgToStandby(ToStandby)
+);
 
 /// No message is the one that is never sent.
 impl TryFrom<Message> for Never {
@@ -290,6 +309,8 @@ pub enum Record {
     Etcd(Written<EtcdLog>),
     /// A member of a ZooKeeper ensemble: its log.
     ZooKeeper(Written<ZkLog>),
+    /// A PostgreSQL server: its log.
+    Postgres(Wal),
 }
 
 /// Whatever a fault may do inside a service.

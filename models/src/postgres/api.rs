@@ -166,6 +166,7 @@ impl PgRequest {
     pub fn errand(&self) -> Option<Errand> {
         match self {
             Self::Select(select) => select.errand,
+            Self::Insert(insert) => insert.errand,
             Self::Update(update) => update.errand,
             _ => None,
         }

@@ -6,15 +6,27 @@
 //! | [`api`] | what a client asks: one statement at a time |
 //! | [`row`] | tables and rows, and what a statement says of them |
 //! | [`answer`], [`error`] | what a server answers |
-//! | [`names`] | which keys and rows locks have |
 //! | [`wire`] | statements and answers as text, for the real server |
+//! | [`names`], `owners` | which keys and rows locks have, and for the history: whose they are |
+//! | [`server`] | a server: a primary, or a standby |
+//! | `session` | what a backend keeps of its session |
+//! | `lock_table`, `deadlock` | who has which lock, who waits for it, and circles of those |
+//! | `heap` | rows and their versions |
+//! | [`wal`] | what a server writes down |
 
 pub mod answer;
 pub mod api;
+mod deadlock;
 pub mod error;
+mod heap;
 pub mod key;
+mod lock_table;
 pub mod names;
+mod owners;
 pub mod row;
+pub mod server;
+mod session;
+pub mod wal;
 pub mod wire;
 
 pub use answer::{Outcome, PgPush, PgReply, Status, Tag};

@@ -99,6 +99,8 @@ pub struct Insert {
     pub set: Vec<Assign>,
     /// What if it is there.
     pub on_conflict: OnConflict,
+    /// For the history: which operation on an object it is, if it is one.
+    pub errand: Option<Errand>,
 }
 
 /// `ON CONFLICT (name)`
@@ -193,7 +195,7 @@ digest_enum!(Table { 1 => Locks, 2 => Leases, 3 => Tokens, 4 => Objects });
 digest_struct!(RowKey { table, name });
 digest_struct!(Row { owner, ends, version, value });
 digest_struct!(Select { row, for_update, errand });
-digest_struct!(Insert { row, set, on_conflict });
+digest_struct!(Insert { row, set, on_conflict, errand });
 digest_enum!(OnConflict { 1 => Fail, 2 => Nothing, 3 => Update { set, only_if } });
 digest_struct!(Update { row, set, only_if, errand });
 digest_struct!(Delete { row, only_if });

@@ -66,7 +66,7 @@ fn select(select: &Select) -> String {
 }
 
 fn insert(insert: &Insert) -> String {
-    let Insert { row, set, on_conflict } = insert;
+    let Insert { row, set, on_conflict, errand: _ } = insert;
     let columns: String = set.iter().map(|assign| format!(", {}", column(assign))).collect();
     // There is no version before the first.
     let first = |assign: &Assign| match assign {

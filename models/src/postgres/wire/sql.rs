@@ -223,7 +223,7 @@ impl Tokens<'_> {
         self.signs(")")?;
         let on_conflict = if self.takes("on") { self.on_conflict(table)? } else { OnConflict::Fail };
         self.signs("returning owner, ends, version, value")?;
-        Ok(Insert { row: RowKey { table, name }, set, on_conflict })
+        Ok(Insert { row: RowKey { table, name }, set, on_conflict, errand: None })
     }
 
     fn on_conflict(&mut self, table: Table) -> Result<OnConflict, BadText> {

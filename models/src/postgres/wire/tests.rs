@@ -86,8 +86,9 @@ fn writes() -> Vec<PgRequest> {
     ];
     let on_conflict = OnConflict::Update { set: assigns(), only_if: conditions() };
     let always = OnConflict::Update { set: others.clone(), only_if: vec![] };
-    let insert =
-        |set: &[Assign], on_conflict| PgRequest::Insert(Box::new(Insert { row: key, set: set.to_vec(), on_conflict }));
+    let insert = |set: &[Assign], on_conflict| {
+        PgRequest::Insert(Box::new(Insert { row: key, set: set.to_vec(), on_conflict, errand: None }))
+    };
     let update =
         |set: Vec<Assign>, only_if| PgRequest::Update(Box::new(Update { row: key, set, only_if, errand: None }));
     let delete = |only_if| PgRequest::Delete(Box::new(Delete { row: key, only_if }));
@@ -135,6 +136,7 @@ fn statements_are_as_the_documentation_has_them() {
         row: row(Table::Tokens, "a"),
         set: vec![Assign::Version(VersionTo::Next)],
         on_conflict: OnConflict::Nothing,
+        errand: None,
     }));
     assert_eq!(
         said(&first),
