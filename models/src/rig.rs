@@ -145,6 +145,12 @@ impl Rig {
         }
     }
 
+    /// The process is asked to end, and does.
+    pub(crate) fn stop(&mut self, node: usize) {
+        self.step(node, None, |service, cx| service.on_stop(cx));
+        self.kill(node);
+    }
+
     pub(crate) fn start(&mut self, node: usize) {
         let service = self.members[node].make.as_ref().map(|make| make());
         self.members[node].service = service;

@@ -10,7 +10,8 @@
 //! | advisory locks | never | |
 //!
 //! So after a crash a number of a transaction that only asked for it may be another's, and sequences jump. The rows of a transaction are one record
-//! here, in its commit; what has failed leaves only its number. The disk keeps all records: checkpoints matter to sequences alone.
+//! here, in its commit; what has failed leaves only its number. The disk keeps all records: a checkpoint, which there is when somebody asks for it
+//! and when the server is asked to end, matters to sequences and numbers alone.
 
 use std::fmt;
 
@@ -52,6 +53,13 @@ pub enum Wal {
     },
     /// The server has become one of its own.
     Promoted,
+    /// All that is in memory is on the disk: what is behind this counts after a crash.
+    Checkpoint {
+        /// The number that the next transaction will have.
+        next_xid: Xid,
+        /// Every sequence as it is, not as far as it is written down. A standby is not told.
+        sequences: Vec<(Name, i64)>,
+    },
 }
 
 digest_enum!(Wal {
@@ -59,6 +67,7 @@ digest_enum!(Wal {
     2 => Commit { xid, rows, shadow },
     3 => Sequence { name, last },
     4 => Promoted,
+    5 => Checkpoint { next_xid, sequences },
 });
 
 /// From a standby, on a connection of its own: what it has, and that it wants what follows.
@@ -112,9 +121,10 @@ impl Sequence {
         Self { last, logged: 0, is_old: true }
     }
 
-    /// There was a checkpoint.
-    pub(super) const fn checkpoint(&mut self) {
+    /// There is a checkpoint: the last number that was drawn.
+    pub(super) const fn checkpoint(&mut self) -> i64 {
         self.is_old = true;
+        self.last
     }
 
     /// The next number, and what must be written down.

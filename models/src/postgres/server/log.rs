@@ -89,6 +89,14 @@ impl Postgres {
         cx.disk.sync();
     }
 
+    /// All that is in memory is on the disk.
+    pub(super) fn checkpoint(&mut self, cx: &mut Context<Locks>) {
+        let sequences = self.sequences.iter_mut().map(|(name, sequence)| (*name, sequence.checkpoint())).collect();
+        let next_xid = self.next_xid;
+        self.write(cx, Wal::Checkpoint { next_xid, sequences });
+        self.flush(cx);
+    }
+
     /// Takes up what the disk has.
     pub(super) fn recover(&mut self, cx: &mut Context<Locks>) {
         let records: Vec<Wal> = cx.disk.records().iter().filter_map(wal).cloned().collect();
@@ -121,6 +129,12 @@ impl Postgres {
             }
             Wal::Sequence { name, last } => _ = self.sequences.insert(*name, Sequence::recovered(*last)),
             Wal::Promoted => self.follows = None,
+            Wal::Checkpoint { next_xid, sequences } => {
+                self.next_xid = self.next_xid.max(*next_xid);
+                for (name, last) in sequences {
+                    self.sequences.insert(*name, Sequence::recovered(*last));
+                }
+            }
         }
     }
 }

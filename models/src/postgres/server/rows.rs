@@ -93,7 +93,9 @@ impl Postgres {
                 return self.finds_none(cx, pid, errand);
             }
             (_, None) => return self.finds_none(cx, pid, errand),
-            _ => {}
+            // Who is about to write has a number before it waits, who only locks gets it when it has the row.
+            (Wanted::Update(..) | Wanted::Delete(_), Some(_)) => _ = self.own_number(pid),
+            (Wanted::Select(_), Some(_)) => {}
         }
         let run = RowRun { key, at: seen, follows: false, moved: false, place: None, awaits: None };
         self.go_on_with_row(cx, pid, run)

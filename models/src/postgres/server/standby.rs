@@ -71,7 +71,10 @@ impl Postgres {
         if sent.from != known {
             return;
         }
-        for record in sent.records {
+        for mut record in sent.records {
+            if let Wal::Checkpoint { sequences, .. } = &mut record {
+                sequences.clear();
+            }
             self.replay(&record);
             if let Wal::Commit { shadow: Some((_, notes)), .. } = record {
                 let authority = cx.node;

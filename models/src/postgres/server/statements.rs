@@ -73,8 +73,7 @@ impl Postgres {
             PgRequest::Terminate(of) => self.signal(cx, pid, of, true),
             PgRequest::IsInRecovery => Step::Done(Outcome::Bool(self.is_in_recovery())),
             PgRequest::Checkpoint => {
-                self.sequences.values_mut().for_each(super::super::wal::Sequence::checkpoint);
-                self.flush(cx);
+                self.checkpoint(cx);
                 Step::Done(Outcome::Done(Tag::Checkpoint))
             }
         }

@@ -39,10 +39,15 @@ impl Postgres {
         transaction.levels[level].xids[0]
     }
 
+    /// The number of what is being done: of the innermost savepoint.
+    pub(super) fn own_number(&mut self, pid: Pid) -> Xid {
+        let level = self.backend(pid).transaction.as_ref().map_or(0, |transaction| transaction.levels.len() - 1);
+        self.number(pid, level)
+    }
+
     /// The number of what is being done, which writes something.
     pub(super) fn number_to_write(&mut self, cx: &mut Context<Locks>, pid: Pid, key: RowKey) -> Xid {
-        let level = self.backend(pid).transaction.as_ref().map_or(0, |transaction| transaction.levels.len() - 1);
-        let xid = self.number(pid, level);
+        let xid = self.own_number(pid);
         let transaction = self.backend(pid).transaction.as_mut().expect("it has a number");
         let level = transaction.levels.last_mut().expect("the transaction itself");
         let is_first = level.touched.is_empty();
