@@ -15,7 +15,10 @@ pub mod switch;
 pub mod zookeeper;
 
 pub use etcd::{EtcdLock, EtcdServers, KeyLock, LEAST_LEASE, MOST_MEMBERS, MutexLock, RecordLock};
-pub use postgres::{PgServers, PgTimeouts, PoolMode, Pooler, Synchronous};
+pub use postgres::{
+    AdvisoryLock, LeaseRowLock, MOST_POOLED, MOST_PROBES, PgLock, PgServers, PgTimeouts, PoolMode, Pooler, RowLock,
+    Synchronous,
+};
 pub use redis::{
     Again, Extend, LateGrant, LeaseClock, LeaseFrom, Local, OnDenied, OnError, OwnerValue, RedisLock, ReleaseBy, Take,
     TokenSource, ZeroLength, points,
@@ -48,6 +51,8 @@ pub enum Lock {
     Etcd(EtcdLock),
     /// A lock on a ZooKeeper ensemble.
     ZooKeeper(ZkLock),
+    /// A lock on PostgreSQL.
+    Postgres(PgLock),
     /// No lock: everybody is let in.
     None,
 }
@@ -116,6 +121,9 @@ pub const LOCKS: &[LockFacts] = &[
     zookeeper::FACTS[0],
     zookeeper::FACTS[1],
     zookeeper::FACTS[2],
+    postgres::FACTS[0],
+    postgres::FACTS[1],
+    postgres::FACTS[2],
     crate::none::FACTS,
 ];
 
@@ -134,7 +142,8 @@ impl Lock {
             Self::Redlock(_) => &LOCKS[3],
             Self::Etcd(lock) => &LOCKS[4 + lock.place()],
             Self::ZooKeeper(lock) => &LOCKS[8 + lock.place()],
-            Self::None => &LOCKS[11],
+            Self::Postgres(lock) => &LOCKS[11 + lock.place()],
+            Self::None => &LOCKS[14],
         }
     }
 
@@ -148,6 +157,7 @@ impl Lock {
             Self::Sentinel(lock) => lock.operations(),
             Self::Etcd(lock) => lock.operations(),
             Self::ZooKeeper(lock) => lock.operations(),
+            Self::Postgres(lock) => lock.operations(),
             Self::None => Vec::new(),
         }
     }
@@ -159,6 +169,7 @@ impl Lock {
             Self::Redisson(lock) => lock.pushes(),
             Self::Etcd(lock) => lock.pushes(),
             Self::ZooKeeper(_) => zookeeper::PUSHES,
+            Self::Postgres(_) => postgres::PUSHES,
             Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::None => &[],
         }
     }
@@ -169,7 +180,7 @@ impl Lock {
         match self {
             Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.points(),
             Self::Redlock(lock) => lock.points(),
-            Self::Redisson(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::None => Vec::new(),
+            Self::Redisson(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::Postgres(_) | Self::None => Vec::new(),
         }
     }
 
@@ -191,6 +202,7 @@ impl Lock {
             | Self::Redlock(_)
             | Self::Etcd(_)
             | Self::ZooKeeper(_)
+            | Self::Postgres(_)
             | Self::None => None,
         }
     }
@@ -200,7 +212,12 @@ impl Lock {
     pub const fn can_be_reaped(&self) -> bool {
         match self {
             Self::Redis(_) | Self::Sentinel(_) => true,
-            Self::Redisson(_) | Self::Redlock(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::None => false,
+            Self::Redisson(_)
+            | Self::Redlock(_)
+            | Self::Etcd(_)
+            | Self::ZooKeeper(_)
+            | Self::Postgres(_)
+            | Self::None => false,
         }
     }
 
@@ -209,6 +226,7 @@ impl Lock {
     pub const fn can_be_shared(&self) -> bool {
         match self {
             Self::ZooKeeper(lock) => lock.can_be_shared(),
+            Self::Postgres(lock) => lock.can_be_shared(),
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::Etcd(_) | Self::None => {
                 false
             }
@@ -227,6 +245,7 @@ impl Lock {
         match self {
             Self::Etcd(lock) => lock.has_session() || self.renews(),
             Self::ZooKeeper(_) => true,
+            Self::Postgres(lock) => lock.works_in_background(),
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => self.renews(),
         }
     }
@@ -243,7 +262,12 @@ impl Lock {
                 Some(renew) => Some(renew.every),
                 None => None,
             },
-            Self::Redis(_) | Self::Sentinel(_) | Self::Redlock(_) | Self::ZooKeeper(_) | Self::None => None,
+            Self::Redis(_)
+            | Self::Sentinel(_)
+            | Self::Redlock(_)
+            | Self::ZooKeeper(_)
+            | Self::Postgres(_)
+            | Self::None => None,
         }
     }
 
@@ -256,6 +280,7 @@ impl Lock {
             Self::Sentinel(_) => sentinel::needs(level),
             Self::Etcd(lock) => lock.needs(level),
             Self::ZooKeeper(_) => ZkLock::needs(level),
+            Self::Postgres(lock) => lock.needs(level),
             // It promises nothing, so that nobody has to keep a promise to it.
             Self::None => &[],
         }
@@ -269,6 +294,7 @@ impl Lock {
             Self::Redlock(lock) => lock.drift(ttl),
             Self::Etcd(lock) => lock.drift_allowance(ttl),
             Self::ZooKeeper(lock) => lock.drift_allowance(ttl),
+            Self::Postgres(lock) => lock.drift_allowance(ttl),
             Self::None => Duration::ZERO,
         }
     }
@@ -283,6 +309,7 @@ impl Lock {
             | Self::Sentinel(_)
             | Self::Etcd(_)
             | Self::ZooKeeper(_)
+            | Self::Postgres(_)
             | Self::None => 1,
         }
     }
@@ -293,6 +320,7 @@ impl Lock {
         match self {
             Self::Etcd(lock) => lock.promise(),
             Self::ZooKeeper(_) => Promise::WhileOwned,
+            Self::Postgres(lock) => lock.promise(),
             Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => Promise::UntilDue,
         }
     }
@@ -307,6 +335,7 @@ impl Lock {
             | Self::Redlock(_)
             | Self::Sentinel(_)
             | Self::ZooKeeper(_)
+            | Self::Postgres(_)
             | Self::None => false,
         }
     }
@@ -317,7 +346,7 @@ impl Lock {
         match self {
             Self::Redis(lock) | Self::Sentinel(SentinelLock { redis: lock, .. }) => lock.clock.clock(),
             Self::Redlock(lock) => lock.clock.clock(),
-            Self::Redisson(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::None => Clock::Monotonic,
+            Self::Redisson(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::Postgres(_) | Self::None => Clock::Monotonic,
         }
     }
 

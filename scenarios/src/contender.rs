@@ -11,6 +11,7 @@ use models::guard::{Check, Guard, Ruling, Seen};
 use models::lock::zookeeper::Library;
 use models::lock::{EtcdLock, Lock, QueueLock, ZkLock};
 use models::none::NoLock;
+use models::postgres::PgRequest;
 use models::recipe::Recipe;
 use models::redis::{Ask, Command, Redisson, Redlock, SingleRedis, on_primary};
 use models::resource::Op;
@@ -35,6 +36,8 @@ pub struct Bench {
     pub etcd: Vec<Server<Rpc>>,
     /// The servers of a ZooKeeper ensemble, if that is what they are.
     pub zookeeper: Vec<Server<ZkRequest>>,
+    /// The PostgreSQL servers, or the pooler before them, if that is what they are.
+    pub postgres: Vec<Server<PgRequest>>,
     /// By what name the history calls the cluster, or the ensemble.
     pub cluster: NodeId,
     /// If the objects are in the lock's own store: what of an operation is compared there.
@@ -216,6 +219,7 @@ pub(crate) fn built_in<H: LocksHost>(
                 program(bench, clock, resource, script, move |bench| ZkHerd::new(bench.way_to_zookeeper(), &switches))
             }
         },
+        Lock::Postgres(_) => unreachable!("the loader refuses what is not modelled yet"),
         Lock::None => program(bench, clock, resource, script, |_| NoLock),
     }
 }
@@ -263,6 +267,7 @@ mod tests {
             sentinels: Vec::new(),
             etcd: Vec::new(),
             zookeeper: Vec::new(),
+            postgres: Vec::new(),
             cluster: NodeId::default(),
             objects: None,
             ttl: cell.ttl,

@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 use host::{NodeId, Span, Stage};
 use models::etcd::EtcdHost;
+use models::postgres::PgHost;
 use models::redis::SentinelHost;
 use models::resource::ResourceHost;
 use models::zookeeper::ZkHost;
@@ -16,9 +17,9 @@ use models::{Locks, Nudge};
 use sim::{Fault, NodeSpec, ServiceFactory, Sim, When};
 
 /// A process in a world of locks, on whichever kernel: every lock that scenario files name runs on it.
-pub trait LocksHost: Stage + ResourceHost + SentinelHost + EtcdHost + ZkHost {}
+pub trait LocksHost: Stage + ResourceHost + SentinelHost + EtcdHost + ZkHost + PgHost {}
 
-impl<H: Stage + ResourceHost + SentinelHost + EtcdHost + ZkHost> LocksHost for H {}
+impl<H: Stage + ResourceHost + SentinelHost + EtcdHost + ZkHost + PgHost> LocksHost for H {}
 
 /// Makes a client's program: called when the run begins and again after every restart.
 pub type Program<H> = Box<dyn Fn(H) -> Pin<Box<dyn Future<Output = ()>>>>;

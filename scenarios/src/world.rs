@@ -152,6 +152,7 @@ impl<'c> World<'c> {
             cluster: nodes.authorities().next().unwrap_or_default(),
             etcd: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             zookeeper: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
+            postgres: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             sentinels: nodes.of_kind(ServerKind::Sentinel).map(Server::on).collect(),
             objects: cell.resource.is_in_store.then_some(cell.resource.guard),
             ttl: client.ttl,
@@ -297,12 +298,13 @@ fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<
     }
 }
 
-/// The lock servers that a client knows, in its order.
+/// The lock servers that a client knows, in its order: what stands before them, or all that grant.
 fn known_servers(client: &cell::Client, nodes: &Nodes) -> Vec<NodeId> {
-    match &client.servers {
-        Some(own) => own.iter().map(|name| nodes.named(name)).collect(),
-        None => nodes.granting().collect(),
+    if let Some(own) = &client.servers {
+        return own.iter().map(|name| nodes.named(name)).collect();
     }
+    let before: Vec<_> = nodes.all_servers().filter(|server| nodes.kinds[server.index()].stands_before()).collect();
+    if before.is_empty() { nodes.granting().collect() } else { before }
 }
 
 fn spec(cell: &Cell, nodes: &Nodes, node: NodeId) -> NodeSpec {

@@ -90,7 +90,7 @@ impl Default for SentinelServers {
 const fn servers(service: &Service) -> Option<&SentinelServers> {
     match service {
         Service::Sentinel(servers) => Some(servers),
-        Service::Redis(_) | Service::Etcd(_) | Service::ZooKeeper(_) => None,
+        Service::Redis(_) | Service::Etcd(_) | Service::ZooKeeper(_) | Service::Postgres(_) => None,
     }
 }
 

@@ -5,6 +5,7 @@
 use host::Clock;
 
 use super::etcd::EtcdServers;
+use super::postgres::PgServers;
 use super::sentinel::SentinelServers;
 use super::server::RedisServer;
 use super::zookeeper::ZkServers;
@@ -24,20 +25,37 @@ pub enum ServerKind {
     Etcd,
     /// A member of a ZooKeeper ensemble.
     ZooKeeper,
+    /// A PostgreSQL server that takes writes from the start.
+    Postgres,
+    /// A PostgreSQL server that is another's standby at the start.
+    PgStandby,
+    /// A pooler before a PostgreSQL server.
+    PgBouncer,
 }
 
 impl ServerKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Redis, Self::Primary, Self::Replica, Self::Sentinel, Self::Etcd, Self::ZooKeeper];
+    pub const ALL: [Self; 9] = [
+        Self::Redis,
+        Self::Primary,
+        Self::Replica,
+        Self::Sentinel,
+        Self::Etcd,
+        Self::ZooKeeper,
+        Self::Postgres,
+        Self::PgStandby,
+        Self::PgBouncer,
+    ];
 
     /// By which name its nodes draw randomness, with their number in their group: never by the number of the node, so
     /// that the same faults can be played against every lock.
     #[must_use]
     pub const fn role(self) -> &'static str {
         match self {
-            Self::Redis | Self::Primary | Self::Etcd | Self::ZooKeeper => "server",
-            Self::Replica => "replica",
+            Self::Redis | Self::Primary | Self::Etcd | Self::ZooKeeper | Self::Postgres => "server",
+            Self::Replica | Self::PgStandby => "replica",
             Self::Sentinel => "sentinel",
+            Self::PgBouncer => "pooler",
         }
     }
 
@@ -46,7 +64,13 @@ impl ServerKind {
     #[must_use]
     pub const fn group_word(self) -> Option<&'static str> {
         match self {
-            Self::Redis | Self::Primary | Self::Etcd | Self::ZooKeeper => None,
+            Self::Redis
+            | Self::Primary
+            | Self::Etcd
+            | Self::ZooKeeper
+            | Self::Postgres
+            | Self::PgStandby
+            | Self::PgBouncer => None,
             Self::Replica => Some("replicas"),
             Self::Sentinel => Some("sentinels"),
         }
@@ -57,7 +81,14 @@ impl ServerKind {
     pub const fn talks(self) -> bool {
         match self {
             Self::Redis => false,
-            Self::Primary | Self::Replica | Self::Sentinel | Self::Etcd | Self::ZooKeeper => true,
+            Self::Primary
+            | Self::Replica
+            | Self::Sentinel
+            | Self::Etcd
+            | Self::ZooKeeper
+            | Self::Postgres
+            | Self::PgStandby
+            | Self::PgBouncer => true,
         }
     }
 
@@ -65,7 +96,13 @@ impl ServerKind {
     #[must_use]
     pub const fn agrees(self) -> bool {
         match self {
-            Self::Redis | Self::Primary | Self::Replica | Self::Sentinel => false,
+            Self::Redis
+            | Self::Primary
+            | Self::Replica
+            | Self::Sentinel
+            | Self::Postgres
+            | Self::PgStandby
+            | Self::PgBouncer => false,
             Self::Etcd | Self::ZooKeeper => true,
         }
     }
@@ -74,8 +111,8 @@ impl ServerKind {
     #[must_use]
     pub const fn decides(self) -> bool {
         match self {
-            Self::Redis | Self::Primary | Self::Replica => true,
-            Self::Sentinel | Self::Etcd | Self::ZooKeeper => false,
+            Self::Redis | Self::Primary | Self::Replica | Self::Postgres | Self::PgStandby => true,
+            Self::Sentinel | Self::Etcd | Self::ZooKeeper | Self::PgBouncer => false,
         }
     }
 
@@ -83,9 +120,21 @@ impl ServerKind {
     #[must_use]
     pub const fn grants(self) -> bool {
         match self {
-            Self::Redis | Self::Primary | Self::Replica | Self::Etcd | Self::ZooKeeper => true,
-            Self::Sentinel => false,
+            Self::Redis
+            | Self::Primary
+            | Self::Replica
+            | Self::Etcd
+            | Self::ZooKeeper
+            | Self::Postgres
+            | Self::PgStandby => true,
+            Self::Sentinel | Self::PgBouncer => false,
         }
+    }
+
+    /// Whether it hands on what clients send, and stands for its servers: then they know no others.
+    #[must_use]
+    pub const fn stands_before(self) -> bool {
+        matches!(self, Self::PgBouncer)
     }
 }
 
@@ -118,6 +167,8 @@ pub enum Service {
     Etcd(EtcdServers),
     /// The members of a ZooKeeper ensemble: `service.zookeeper`.
     ZooKeeper(ZkServers),
+    /// A PostgreSQL server, its standby and the pooler before it: `service.postgres`.
+    Postgres(PgServers),
 }
 
 impl Default for Service {
@@ -134,6 +185,7 @@ impl Service {
             Some(super::sentinel::NAME) => Self::Sentinel(SentinelServers::default()),
             Some(super::etcd::NAME) => Self::Etcd(EtcdServers::default()),
             Some(super::zookeeper::NAME) => Self::ZooKeeper(ZkServers::default()),
+            Some(super::postgres::NAME) => Self::Postgres(PgServers::default()),
             _ => Self::default(),
         }
     }
@@ -143,7 +195,7 @@ impl Service {
     pub fn redis(&self) -> RedisServer {
         match self {
             Self::Redis(redis) => *redis,
-            Self::Sentinel(_) | Self::Etcd(_) | Self::ZooKeeper(_) => RedisServer::default(),
+            Self::Sentinel(_) | Self::Etcd(_) | Self::ZooKeeper(_) | Self::Postgres(_) => RedisServer::default(),
         }
     }
 
@@ -152,8 +204,13 @@ impl Service {
     pub fn lease_clock(&self, kind: ServerKind) -> Clock {
         match kind {
             ServerKind::Redis => self.redis().ttl_clock.clock(),
-            // A Sentinel gives none.
-            ServerKind::Primary | ServerKind::Replica | ServerKind::Sentinel => Clock::Wall,
+            // A Sentinel gives none, nor does a pooler. Of PostgreSQL, `now()` and `clock_timestamp()` read it.
+            ServerKind::Primary
+            | ServerKind::Replica
+            | ServerKind::Sentinel
+            | ServerKind::Postgres
+            | ServerKind::PgStandby
+            | ServerKind::PgBouncer => Clock::Wall,
             // 3.4.23 reads the wall clock as well, to its disadvantage.
             ServerKind::Etcd | ServerKind::ZooKeeper => Clock::Monotonic,
         }

@@ -13,9 +13,11 @@
 //! | `lock_table`, `deadlock` | who has which lock, who waits for it, and circles of those |
 //! | `heap` | rows and their versions |
 //! | [`wal`] | what a server writes down |
+//! | [`client`] | what a program has of its server: sessions, and a pool of them |
 
 pub mod answer;
 pub mod api;
+pub mod client;
 mod deadlock;
 pub mod error;
 mod heap;
@@ -31,6 +33,7 @@ pub mod wire;
 
 pub use answer::{Outcome, PgPush, PgReply, Status, Tag};
 pub use api::{Advise, PgRequest, Scope, Setting, Wait};
+pub use client::{Failure, Pool, Session, Waited, Way};
 pub use error::{PgError, SqlState};
 pub use key::{AdvisoryKey, Database, Pid, Strength, Xid};
 pub use row::{Assign, Condition, Delete, Insert, Instant, OnConflict, Row, RowKey, Select, Table, Update, VersionTo};

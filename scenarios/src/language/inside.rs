@@ -104,7 +104,7 @@ pub(super) fn restore(fields: &mut Fields<'_>, world: &World, roles: Roles) -> O
     });
     let keeps = |service: &Service| match service {
         Service::Redis(redis) => redis.persistence != Persistence::None,
-        Service::Etcd(_) | Service::ZooKeeper(_) => true,
+        Service::Etcd(_) | Service::ZooKeeper(_) | Service::Postgres(_) => true,
         Service::Sentinel(_) => false,
     };
     if !world.service.as_ref().is_none_or(keeps) {

@@ -6,6 +6,7 @@
 //!   none is refused there: its operations would carry no token.
 
 mod etcd;
+pub(super) mod postgres;
 mod zookeeper;
 
 use host::Duration;
@@ -20,12 +21,9 @@ use models::lock::{
 
 use super::error::Sink;
 use super::merge::lay;
-use super::reader::{Fields, choice, table, word};
+use super::reader::{Fields, choice, not_supported, table, word};
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive};
-
-/// Locks of the language that nobody has modelled yet.
-const NOT_YET: [&str; 1] = ["postgres"];
 
 /// Reads `ttl`: a duration, or `"none"` for a lock that does not expire.
 pub(super) fn ttl(sink: &Sink, node: &Node) -> Option<Option<Duration>> {
@@ -66,7 +64,11 @@ pub(super) fn lock(
     call_timeout: Duration,
 ) -> Option<Lock> {
     let names: Vec<_> = LOCKS.iter().map(|facts| facts.name).collect();
-    let choice = choice(sink, node, "the lock", &names, &NOT_YET)?;
+    let choice = choice(sink, node, "the lock", &names, &[])?;
+    // Its servers are not modelled yet.
+    if !cfg!(test) && ["postgres", "postgres-row", "lease-row"].contains(&choice.name) {
+        return not_supported(sink, choice.site, choice.name);
+    }
     match choice.name {
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
@@ -81,6 +83,9 @@ pub(super) fn lock(
         }
         "curator" => choice.table(sink, |fields| zookeeper::queue(fields, Library::Curator, ttl)).map(Lock::ZooKeeper),
         "zookeeper-herd" => choice.table(sink, |fields| zookeeper::herd(fields, ttl)).map(Lock::ZooKeeper),
+        "postgres" => choice.table(sink, |fields| postgres::advisory(fields, guard)).map(Lock::Postgres),
+        "postgres-row" => choice.table(sink, postgres::row).map(Lock::Postgres),
+        "lease-row" => choice.table(sink, postgres::lease_row).map(Lock::Postgres),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }

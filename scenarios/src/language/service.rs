@@ -1,5 +1,8 @@
 //! The lock servers of a cell: `service.redis`, for every lock on Redis servers that know nothing of each other,
-//! `service.redis-sentinel`, `service.etcd` and `service.zookeeper`. A cell has the servers of its lock; those that a file sets are to be these.
+//! `service.redis-sentinel`, `service.etcd`, `service.zookeeper` and
+//! `service.postgres`. A cell has the servers of its lock; those that a file sets are to be these.
+
+mod postgres;
 
 use models::lock::{
     EtcdServers, Lock, MOST_MEMBERS, MOST_NODES, MOST_SENTINELS as MOST, RedisServer, SentinelServers, Service,
@@ -11,15 +14,13 @@ use super::lock::switch;
 use super::reader::{Fields, choice};
 use super::value::{integer, positive, span};
 
-/// Servers of the language that nobody has modelled yet.
-const NOT_YET: [&str; 1] = ["postgres"];
-
 /// Reads `service`: how the lock servers are set. `lock` is the file's, if it could be read.
 pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Service> {
     let sink = fields.sink;
     let name = lock.map(|lock| lock.facts().service_name);
     let Some(entry) = fields.get("service") else { return Some(Service::by_default(name)) };
-    let choice = choice(sink, &entry.node, "the service", &["redis", "redis-sentinel", "etcd", "zookeeper"], &NOT_YET)?;
+    let choice =
+        choice(sink, &entry.node, "the service", &["redis", "redis-sentinel", "etcd", "zookeeper", "postgres"], &[])?;
     if let Some(name) = name.filter(|name| *name != choice.name) {
         let message = format!("these are not the servers of this cell's lock, which are set below `service.{name}`");
         sink.error(choice.site, message);
@@ -34,6 +35,7 @@ pub(super) fn service(fields: &mut Fields<'_>, lock: Option<&Lock>) -> Option<Se
         "redis-sentinel" => choice.table(sink, sentinel).map(Service::Sentinel),
         "etcd" => choice.table(sink, etcd).map(Service::Etcd),
         "zookeeper" => choice.table(sink, zookeeper).map(Service::ZooKeeper),
+        "postgres" => choice.table(sink, postgres::servers).map(Service::Postgres),
         other => unreachable!("no reader for the service `{other}`"),
     }
 }

@@ -98,6 +98,10 @@ fn of_service(cell: &Cell) -> Vec<String> {
             | ServerKind::Sentinel
             | ServerKind::Etcd
             | ServerKind::ZooKeeper => {}
+            ServerKind::Postgres | ServerKind::PgStandby => {
+                why.push("a PostgreSQL server: nobody starts it yet".to_owned());
+            }
+            ServerKind::PgBouncer => why.push("a pooler: nobody starts it yet".to_owned()),
             #[expect(unreachable_patterns, reason = "a new kind of server is refused until it has its line here")]
             _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
         }

@@ -34,7 +34,7 @@ impl fmt::Debug for Refusal {
 /// none: it can.
 #[must_use]
 pub fn refusals(cell: &Cell, seeds: Range<u64>) -> Vec<Refusal> {
-    if let Service::Sentinel(_) | Service::Etcd(_) | Service::ZooKeeper(_) = cell.service {
+    if let Service::Sentinel(_) | Service::Etcd(_) | Service::ZooKeeper(_) | Service::Postgres(_) = cell.service {
         return vec![Refusal("servers that are clients of each other: no service opens a connection here".to_owned())];
     }
     let contender = Contender::built_in(&cell.lock);

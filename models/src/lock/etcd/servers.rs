@@ -67,7 +67,7 @@ pub(super) const GROUP: [ServerGroup; 1] = [ServerGroup {
     kind: ServerKind::Etcd,
     size: |service| match service {
         Service::Etcd(servers) => servers.members,
-        Service::Redis(_) | Service::Sentinel(_) | Service::ZooKeeper(_) => 0,
+        Service::Redis(_) | Service::Sentinel(_) | Service::ZooKeeper(_) | Service::Postgres(_) => 0,
     },
 }];
 

@@ -37,7 +37,7 @@ pub(super) const GROUP: [ServerGroup; 1] = [ServerGroup {
     kind: ServerKind::ZooKeeper,
     size: |service| match service {
         Service::ZooKeeper(servers) => servers.members,
-        Service::Redis(_) | Service::Sentinel(_) | Service::Etcd(_) => 0,
+        Service::Redis(_) | Service::Sentinel(_) | Service::Etcd(_) | Service::Postgres(_) => 0,
     },
 }];
 

@@ -14,6 +14,8 @@ fn set(lock: &LockFacts, switch: &Switch, value: Option<&str>) -> String {
         format!("lock.{name}.renew.every = \"3s\"")
     } else if path == "wait.timeout" {
         format!("lock.{name}.wait.replicas = 1")
+    } else if (name, path) == ("postgres", "on-timeout") {
+        format!("lock.{name}.client-timeout = \"1s\"")
     } else if value.is_none() {
         format!("lock = \"{name}\"")
     } else {
@@ -50,38 +52,51 @@ fn every_switch_takes_its_words_and_the_first_is_what_holds_without() {
     }
 }
 
+/// What must be said for that setting of servers to mean anything.
+fn beside(service: &str, path: &str) -> &'static str {
+    match (service, path) {
+        ("postgres", "lag" | "synchronous") => "service.postgres.standbys = 1",
+        ("postgres", "pooler.mode") => "service.postgres.pooler.size = 20",
+        ("postgres", path) if path.starts_with("pooler.") => "service.postgres.pooler.mode = \"transaction\"",
+        _ => "",
+    }
+}
+
 #[test]
 fn every_switch_of_a_server_takes_its_words() {
     for lock in LOCKS {
         for switch in lock.service {
-            let words = match switch.takes {
-                Takes::Words(words) => words,
+            let (name, path) = (lock.service_name, switch.path);
+            let beside = beside(name, path);
+            let with = |setting: &str| cell(&top(&format!("lock = {:?}\n{beside}\n{setting}", lock.name))).service;
+            let (set, without) = (|value: String| with(&format!("service.{name}.{path} = {value}")), with(""));
+            match switch.takes {
+                Takes::Words(words) => {
+                    for word in words {
+                        assert_eq!(
+                            set(format!("{:?}", word.name)) == without,
+                            *word == words[0],
+                            "{path}: {}",
+                            word.name
+                        );
+                    }
+                }
                 Takes::Duration { default, .. } | Takes::Span { default, .. } => {
-                    let set = |value: &str| {
-                        let setting = format!("service.{}.{} = {value:?}", lock.service_name, switch.path);
-                        cell(&top(&format!("lock = {:?}\n{setting}", lock.name))).service
-                    };
-                    let by_default = Service::by_default(Some(lock.service_name));
-                    assert_eq!(set(default), by_default, "{}", switch.path);
-                    assert_ne!(set("7s"), by_default, "{}", switch.path);
-                    continue;
+                    assert_eq!(set(format!("{default:?}")), without, "{path}");
+                    assert_ne!(set("\"7s\"".to_owned()), without, "{path}");
                 }
                 Takes::Number { default, .. } => {
-                    let set = |value: &str| {
-                        let setting = format!("service.{}.{} = {value}", lock.service_name, switch.path);
-                        cell(&top(&format!("lock = {:?}\n{setting}", lock.name))).service
+                    assert_eq!(set(default.to_owned()), without, "{path}");
+                    let other = match default {
+                        "0" => "1",
+                        "3" => "5",
+                        _ => "3",
                     };
-                    let by_default = Service::by_default(Some(lock.service_name));
-                    assert_eq!(set(default), by_default, "{}", switch.path);
-                    assert_ne!(set(if default == "3" { "5" } else { "3" }), by_default, "{}", switch.path);
-                    continue;
+                    assert_ne!(set(other.to_owned()), without, "{path}");
                 }
-            };
-            for word in words {
-                let setting = format!("service.{}.{} = \"{}\"", lock.service_name, switch.path, word.name);
-                let service = cell(&top(&format!("lock = \"{}\"\n{setting}", lock.name))).service;
-                let by_default = Service::by_default(Some(lock.service_name));
-                assert_eq!(service == by_default, *word == words[0], "{setting}");
+            }
+            if beside.is_empty() {
+                assert_eq!(without, Service::by_default(Some(name)), "{path}");
             }
         }
     }
@@ -90,10 +105,9 @@ fn every_switch_of_a_server_takes_its_words() {
     assert_eq!(monotonic.redis().ttl_clock, TtlClock::Monotonic);
     suggest(
         &top("lock = \"redis\"\nservice.«redys» = {}"),
-        "unknown word `redys`: the service is one of `redis`, `redis-sentinel`, `etcd`, `zookeeper`",
+        "unknown word `redys`: the service is one of `redis`, `redis-sentinel`, `etcd`, `zookeeper`, `postgres`",
         "redis",
     );
-    refuse(&top("lock = \"redis\"\nservice.«postgres» = {}"), "`postgres` is not supported yet");
     refuse(
         &top("lock = \"etcd\"\nservice.etcd.members = «2»"),
         "an even number of members bears no more deaths than one less: take 1, 3 or 5",
@@ -275,4 +289,38 @@ fn redisson_s_waiters_have_a_queue_and_hear_of_releases_if_they_are_told_to() {
     refuse(&redisson("", &drop("request = «\"leave\"»")), &never("leave"));
     accept(&redisson("order = \"queue\"", &drop("request = \"leave\"")));
     refuse(&redisson("waits = \"retry\"", &drop("request = «\"subscribe\"»")), &never("subscribe"));
+}
+
+#[test]
+fn what_cannot_be_of_postgresql_is_refused() {
+    let servers = |keys: &str| top(&format!("lock = \"postgres\"\nservice.postgres.{keys}"));
+    refuse(
+        &servers("synchronous = «\"standby\"»"),
+        "there is no standby to wait for: `standbys = 1`, or every commit waits for ever",
+    );
+    refuse(&servers("«lag» = \"1s\""), "there is no standby that could lag: `standbys = 1`");
+    refuse(&servers("keepalive.idle = «\"1500ms\"»"), "this is taken in whole seconds");
+    refuse(&servers("deadlock-timeout = «\"0s\"»"), "a duration of zero does nothing here");
+    refuse(&servers("lock-timeout = «\"1500us\"»"), "PostgreSQL takes this in whole milliseconds");
+    let lock = |keys: &str| top(&format!("lock.postgres = {{ {keys} }}"));
+    refuse(
+        &lock("wait = \"poll\", «lock-timeout» = \"1s\""),
+        "who polls never waits for a lock in the server: there is nothing to time out",
+    );
+    refuse(
+        &lock("«on-timeout» = \"returned\""),
+        "this program waits as long as it takes: `on-timeout` is for who has a `client-timeout`",
+    );
+    refuse(
+        &lock("scope = \"transaction\", «heartbeat» = \"1s\", on-loss = \"reconnect\""),
+        "a transaction does not go on in another session: `on-loss = \"error\"`",
+    );
+    refuse(
+        &lock("scope = \"transaction\", client-timeout = \"1s\", on-timeout = \"returned\", «pool» = 2"),
+        "what goes back to a pool is in no transaction: `scope = \"session\"`",
+    );
+    refuse(
+        &top("resource = \"fence_rw\"\nlock.postgres = { token = «\"none\"» }"),
+        "the resource checks tokens, and this lock would give none: its operations would carry no token",
+    );
 }

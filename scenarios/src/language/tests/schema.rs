@@ -60,7 +60,15 @@ fn corpus() -> Vec<String> {
         format!("{HEAD}[client.A]\n[lock.{}]\n{renew}", lock.name)
     });
     let resource = format!("{HEAD}lock = \"redis\"\nprofile = \"lan\"\n[client.A]\n[resource]\ncheck = \"fence_rw\"\n");
-    catalogue::all().into_iter().map(|entry| entry.text.to_owned()).chain(own).chain(locks).chain([resource]).collect()
+    let postgres =
+        format!("{HEAD}[client.A]\n[lock.postgres]\n[service.postgres]\nkeepalive.idle = \"60s\"\npooler.size = 1\n");
+    catalogue::all()
+        .into_iter()
+        .map(|entry| entry.text.to_owned())
+        .chain(own)
+        .chain(locks)
+        .chain([resource, postgres])
+        .collect()
 }
 
 #[test]

@@ -80,8 +80,6 @@ fn a_profile_gives_other_defaults_and_faults_of_its_own() {
 
 #[test]
 fn what_nothing_can_use_yet_is_refused_and_not_ignored() {
-    refuse(&top("lock = «\"postgres\"»"), "`postgres` is not supported yet");
-    refuse(&top("[lock.«postgres»]"), "`postgres` is not supported yet");
     for key in ["stock", "replicas", "merge"] {
         let text = top(&format!("lock = \"redis\"\nresource = {{ check = \"open\", «{key}» = 1 }}"));
         refuse(&text, &format!("`{key}` is not supported yet"));
@@ -113,7 +111,7 @@ fn a_lock_is_a_name_or_a_table_with_one_name() {
     assert_eq!(*redis(&cell(&top("[lock.redis]"))), RedisLock::default());
     refuse(
         &top("lock = «{}»"),
-        "the lock is missing, expected one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `etcd`, `etcd-v3lock`, `etcd-key`, `kubernetes-lease`, `zookeeper`, `curator`, `zookeeper-herd`, `none`",
+        "the lock is missing, expected one of `redis`, `redisson`, `redis-sentinel`, `redlock`, `etcd`, `etcd-v3lock`, `etcd-key`, `kubernetes-lease`, `zookeeper`, `curator`, `zookeeper-herd`, `postgres`, `postgres-row`, `lease-row`, `none`",
     );
     refuse(&top("[lock.redis]\n[lock.«redlock»]"), "the lock is one thing, but here are `redis` and `redlock`");
     refuse(&top("lock = «1»"), "the lock is a word or a table with one key, not an integer");
