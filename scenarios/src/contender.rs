@@ -8,10 +8,11 @@ use std::sync::Arc;
 use host::{Clock, Duration, NodeId, Server};
 use models::etcd::{EtcdKey, EtcdMutex, EtcdV3Lock, KubernetesLease, Rpc, Way};
 use models::guard::{Check, Guard, Ruling, Seen};
+use models::lock::postgres::TargetSession;
 use models::lock::zookeeper::Library;
-use models::lock::{EtcdLock, Lock, QueueLock, ZkLock};
+use models::lock::{EtcdLock, Lock, PgLock, QueueLock, ZkLock};
 use models::none::NoLock;
-use models::postgres::PgRequest;
+use models::postgres::{self, PgAdvisory, PgRequest};
 use models::recipe::Recipe;
 use models::redis::{Ask, Command, Redisson, Redlock, SingleRedis, on_primary};
 use models::resource::Op;
@@ -36,8 +37,8 @@ pub struct Bench {
     pub etcd: Vec<Server<Rpc>>,
     /// The servers of a ZooKeeper ensemble, if that is what they are.
     pub zookeeper: Vec<Server<ZkRequest>>,
-    /// The PostgreSQL servers, or the pooler before them, if that is what they are.
-    pub postgres: Vec<Server<PgRequest>>,
+    /// The PostgreSQL servers, if that is what they are, each with the one that locks for it: itself, or the one that a pooler stands before.
+    pub postgres: Vec<(Server<PgRequest>, NodeId)>,
     /// By what name the history calls the cluster, or the ensemble.
     pub cluster: NodeId,
     /// If the objects are in the lock's own store: what of an operation is compared there.
@@ -54,6 +55,11 @@ impl Bench {
         let ttl = self.ttl.expect("the loader refuses locks of etcd without a lease");
         let (cluster, members, timeout) = (self.cluster, self.etcd.clone(), self.call_timeout);
         Way { cluster, members, ttl, timeout, objects: self.objects }
+    }
+
+    /// The way to PostgreSQL.
+    fn way_to_postgres(&self, target: TargetSession) -> postgres::Way {
+        postgres::Way { servers: self.postgres.clone(), target, timeout: self.call_timeout, objects: self.objects }
     }
 
     /// The way into the ensemble.
@@ -219,7 +225,12 @@ pub(crate) fn built_in<H: LocksHost>(
                 program(bench, clock, resource, script, move |bench| ZkHerd::new(bench.way_to_zookeeper(), &switches))
             }
         },
-        Lock::Postgres(_) => unreachable!("the loader refuses what is not modelled yet"),
+        Lock::Postgres(lock) => match *lock {
+            PgLock::Advisory(switches) => program(bench, clock, resource, script, move |bench| {
+                PgAdvisory::new(bench.way_to_postgres(switches.target), &switches)
+            }),
+            PgLock::Row(_) | PgLock::Lease(_) => unreachable!("the loader refuses what is not modelled yet"),
+        },
         Lock::None => program(bench, clock, resource, script, |_| NoLock),
     }
 }

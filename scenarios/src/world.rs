@@ -120,6 +120,12 @@ impl Nodes {
         self.granting().filter(move |server| self.kinds[server.index()].decides() || Some(*server) == first)
     }
 
+    /// The server that grants what is asked of that one: itself, unless it stands before another.
+    fn locks_for(&self, server: NodeId) -> NodeId {
+        let stands_before = self.kinds[server.index()].stands_before();
+        self.granting().next().filter(|_| stands_before).unwrap_or(server)
+    }
+
     pub(crate) fn clients(&self) -> impl Iterator<Item = NodeId> + use<> {
         (self.kinds.len() + 1..self.names.len()).map(id)
     }
@@ -152,7 +158,10 @@ impl<'c> World<'c> {
             cluster: nodes.authorities().next().unwrap_or_default(),
             etcd: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
             zookeeper: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
-            postgres: known_servers(client, &nodes).into_iter().map(Server::on).collect(),
+            postgres: known_servers(client, &nodes)
+                .into_iter()
+                .map(|server| (Server::on(server), nodes.locks_for(server)))
+                .collect(),
             sentinels: nodes.of_kind(ServerKind::Sentinel).map(Server::on).collect(),
             objects: cell.resource.is_in_store.then_some(cell.resource.guard),
             ttl: client.ttl,

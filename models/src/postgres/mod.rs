@@ -14,7 +14,9 @@
 //! | `heap` | rows and their versions |
 //! | [`wal`] | what a server writes down |
 //! | [`client`] | what a program has of its server: sessions, and a pool of them |
+//! | `advisory` | a number that a session or a transaction has |
 
+mod advisory;
 pub mod answer;
 pub mod api;
 pub mod client;
@@ -31,6 +33,7 @@ mod session;
 pub mod wal;
 pub mod wire;
 
+pub use advisory::{Hold, PgAdvisory};
 pub use answer::{Outcome, PgPush, PgReply, Status, Tag};
 pub use api::{Advise, PgRequest, Scope, Setting, Wait};
 pub use client::{Failure, Pool, Session, Waited, Way};
