@@ -9,6 +9,7 @@ use std::rc::Rc;
 use host::{Clock, Duration, NodeId, Server, Span};
 use models::etcd::Etcd;
 use models::lock::{Lock, SentinelServers, ServerKind, Service};
+use models::postgres::server::Postgres;
 use models::redis::replication::Replicates;
 use models::redis::sentinel::Watches;
 use models::resource::{Op, Resource};
@@ -299,6 +300,14 @@ fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<
         (ServerKind::ZooKeeper, Service::ZooKeeper(settings)) => {
             let (members, settings): (Vec<_>, _) = (nodes.of_kind(ServerKind::ZooKeeper).collect(), *settings);
             Box::new(move || Box::new(ZooKeeper::new(&members, settings)))
+        }
+        (ServerKind::Postgres, Service::Postgres(settings)) => {
+            let settings = settings.clone();
+            Box::new(move || Box::new(Postgres::primary(settings.clone())))
+        }
+        (ServerKind::PgStandby, Service::Postgres(settings)) => {
+            let (settings, of) = (settings.clone(), nodes.of_kind(ServerKind::Postgres).next().unwrap_or_default());
+            Box::new(move || Box::new(Postgres::standby(settings.clone(), Server::on(of))))
         }
         _ => {
             let settings = service.redis();

@@ -131,6 +131,12 @@ impl ServerKind {
         }
     }
 
+    /// Whether an operator can have it take the place of the server that it follows.
+    #[must_use]
+    pub const fn can_be_promoted(self) -> bool {
+        matches!(self, Self::Replica | Self::PgStandby)
+    }
+
     /// Whether it hands on what clients send, and stands for its servers: then they know no others.
     #[must_use]
     pub const fn stands_before(self) -> bool {

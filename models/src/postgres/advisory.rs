@@ -178,7 +178,12 @@ impl<H: PgHost> Advisory<H> {
             TokenOf::None => return Ok(None),
             TokenOf::VersionRow => {
                 let on_conflict = OnConflict::Update { set: next(), only_if: Vec::new() };
-                PgRequest::Insert(Box::new(Insert { row: row(Table::Tokens, lock), set: next(), on_conflict }))
+                PgRequest::Insert(Box::new(Insert {
+                    row: row(Table::Tokens, lock),
+                    set: next(),
+                    on_conflict,
+                    errand: None,
+                }))
             }
             TokenOf::Sequence => PgRequest::NextVal(SEQUENCE),
             TokenOf::Xid => PgRequest::XactId,

@@ -38,7 +38,7 @@ pub(super) fn evict(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opt
 
 pub(super) fn promote(sink: &Sink, node: &Node, world: &World, roles: Roles) -> Option<What> {
     let nodes = world.names.several(sink, node, roles)?;
-    if nodes.iter().all(|node| world.names.server_kind(node) == Some(ServerKind::Replica)) {
+    if nodes.iter().all(|node| world.names.server_kind(node).is_some_and(ServerKind::can_be_promoted)) {
         return Some(What::Promote(nodes));
     }
     sink.error(node.site, "this can never apply: only a replica can be made the primary");
