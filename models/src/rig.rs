@@ -15,7 +15,8 @@ use spec::Note;
 
 use crate::domain::{Locks, Message, Nudge, Record};
 
-type Make = Box<dyn Fn() -> Box<dyn Service<Locks>>>;
+/// How a service is made, at the start and after each death.
+pub(crate) type Make = Box<dyn Fn() -> Box<dyn Service<Locks>>>;
 
 /// A service, or the tester, who is the last node.
 struct Member {

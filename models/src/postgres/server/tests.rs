@@ -10,7 +10,7 @@ use crate::lock::{PgTimeouts, Synchronous};
 use crate::postgres::{
     Advise, AdvisoryKey, Assign, Database, Insert, Instant, OnConflict, Outcome, RowKey, Scope, Strength, Table, Update,
 };
-use crate::rig::Rig;
+use crate::rig::{Make, Rig};
 
 const PRIMARY: usize = 0;
 const STANDBY: usize = 1;
@@ -33,7 +33,7 @@ impl Bench {
         ])
     }
 
-    fn of(make: Vec<Box<dyn Fn() -> Box<dyn Service<Locks>>>>) -> Self {
+    fn of(make: Vec<Make>) -> Self {
         let mut rig = Rig::new(7, make);
         rig.run(100);
         Self { rig }
