@@ -57,8 +57,6 @@ states! {
     InvalidSavepoint = 8 "3B001",
     /// The statement would wait in a circle with others.
     DeadlockDetected = 9 "40P01",
-    /// It is a standby, which gives transactions no numbers.
-    ObjectNotInPrerequisiteState = 10 "55000",
     /// The lock was not to be had at once, or within `lock_timeout`.
     LockNotAvailable = 11 "55P03",
     /// The statement was cancelled, or took longer than `statement_timeout`.

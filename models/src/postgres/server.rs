@@ -156,7 +156,7 @@ impl Service<Locks> for Postgres {
 
     fn on_stop(&mut self, cx: &mut Context<Locks>) {
         self.shut_down(cx);
-        if self.is_in_recovery() { self.flush(cx) } else { self.checkpoint(cx) }
+        self.checkpoint(cx);
     }
 
     fn on_nudge(&mut self, cx: &mut Context<Locks>, nudge: Nudge) {

@@ -27,6 +27,8 @@ pub(super) struct Transaction {
     pub(super) began: i64,
     /// The transaction itself, and behind it its savepoints.
     pub(super) levels: Vec<Level>,
+    /// It was begun on a standby, and writes nothing, whatever has become of that.
+    pub(super) only_reads: bool,
     /// Nothing more is done in it.
     pub(super) has_failed: bool,
     /// It has something to write down.
@@ -107,9 +109,10 @@ impl Settings {
 }
 
 impl Transaction {
-    pub(super) fn new(is_block: bool, began: i64, settings: &Settings) -> Self {
-        let (has_failed, has_written) = (false, false);
-        Self { is_block, began, levels: vec![Level::new(None, settings)], has_failed, has_written, effects: Vec::new() }
+    pub(super) fn new(only_reads: bool, began: i64, settings: &Settings) -> Self {
+        let (is_block, has_failed, has_written) = (false, false, false);
+        let (levels, effects) = (vec![Level::new(None, settings)], Vec::new());
+        Self { is_block, began, levels, only_reads, has_failed, has_written, effects }
     }
 
     /// The transaction's number, if it has one.

@@ -89,8 +89,11 @@ impl Postgres {
         cx.disk.sync();
     }
 
-    /// All that is in memory is on the disk.
+    /// All that is in memory is on the disk. The log of a standby is its primary's.
     pub(super) fn checkpoint(&mut self, cx: &mut Context<Locks>) {
+        if self.is_in_recovery() {
+            return;
+        }
         let sequences = self.sequences.iter_mut().map(|(name, sequence)| (*name, sequence.checkpoint())).collect();
         let next_xid = self.next_xid;
         self.write(cx, Wal::Checkpoint { next_xid, sequences });

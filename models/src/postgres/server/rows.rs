@@ -48,7 +48,7 @@ impl Postgres {
             self.heap.prune(key);
         }
         let is_read = matches!(wanted, Wanted::Select(None));
-        if self.is_in_recovery() && !is_read {
+        if self.only_reads(pid) && !is_read {
             return Step::Failed(SqlState::ReadOnlySqlTransaction);
         }
         let seen = self.heap.visible(key, pid);

@@ -20,6 +20,7 @@ use crate::domain::Locks;
 impl Postgres {
     /// A statement begins.
     pub(super) fn begin_statement(&mut self, cx: &mut Context<Locks>, pid: Pid) -> Step {
+        let is_standby = self.is_in_recovery();
         let backend = self.backend(pid);
         let Some(running) = &backend.running else { return Step::Over };
         let request = running.asked.request.clone();
@@ -30,8 +31,8 @@ impl Postgres {
             }
             Some(_) => {}
             None => {
-                backend.transaction =
-                    Some(Transaction::new(false, cx.wall.as_nanos().div_euclid(1_000), &backend.settings));
+                let began = cx.wall.as_nanos().div_euclid(1_000);
+                backend.transaction = Some(Transaction::new(is_standby, began, &backend.settings));
             }
         }
         self.execute(cx, pid, request)
@@ -56,7 +57,7 @@ impl Postgres {
             }
             PgRequest::DiscardAll => self.discard_all(cx, pid),
             PgRequest::NextVal(name) => self.next_value(cx, pid, name),
-            PgRequest::XactId if self.is_in_recovery() => Step::Failed(SqlState::ObjectNotInPrerequisiteState),
+            PgRequest::XactId if self.only_reads(pid) => Step::Failed(SqlState::ReadOnlySqlTransaction),
             PgRequest::XactId => {
                 let xid = self.number(pid, 0);
                 Step::Done(Outcome::Number(Some(xid.0.cast_signed())))
@@ -82,6 +83,11 @@ impl Postgres {
     /// What the statement of a backend brings about was asked for.
     pub(super) fn cause(&mut self, pid: Pid) -> Cause {
         Cause::Request(self.backend(pid).attempt())
+    }
+
+    /// Whether its transaction writes nothing.
+    pub(super) fn only_reads(&mut self, pid: Pid) -> bool {
+        self.backend(pid).transaction.as_ref().is_some_and(|transaction| transaction.only_reads)
     }
 
     fn begin(&mut self, pid: Pid) -> Step {
@@ -236,7 +242,7 @@ impl Postgres {
 
     /// What is drawn is drawn, whatever becomes of the transaction.
     fn next_value(&mut self, cx: &mut Context<Locks>, pid: Pid, name: Name) -> Step {
-        if self.is_in_recovery() {
+        if self.only_reads(pid) {
             return Step::Failed(SqlState::ReadOnlySqlTransaction);
         }
         let (number, last) = self.sequences.entry(name).or_default().next();
