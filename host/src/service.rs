@@ -31,7 +31,7 @@ pub trait Domain: Sized + 'static {
 
     /// The name by which faults know this message; a reply is known by the request it answers.
     fn operation(message: &Self::Message) -> Operation;
-    /// What the history says when this request leaves its node.
+    /// What the history says when this request leaves the client that makes it (and not when a service passes it on).
     fn left(message: &Self::Message, attempt: AttemptId) -> Option<Self::Note>;
     /// The milestone that this note of a *service* marks for an attempt: `owner`, `write-applied`.
     /// (A client's milestones are its program points.)
@@ -89,8 +89,8 @@ pub enum Effect<M, N> {
     Push(ConnId, M),
     /// Open a connection to a server.
     Connect(ConnId, NodeId),
-    /// Send a request on a connection of one's own; the number comes back with the reply.
-    Request(ConnId, CallId, M),
+    /// Send a request on a connection of one's own, on behalf of an attempt; the number comes back with the reply.
+    Request(ConnId, CallId, Option<AttemptId>, M),
     /// Close a connection, whoever opened it.
     Close(ConnId),
     /// Find out whether the other side of a connection is there still.
@@ -196,9 +196,10 @@ impl<D: Domain> Context<D> {
         conn
     }
 
-    /// Sends a request on a connection of one's own. The number comes back with the reply.
+    /// Sends a request on a connection of one's own, on behalf of the attempt that [`attempt`](Self::attempt) says. The number
+    /// comes back with the reply.
     pub fn request(&mut self, conn: ConnId, call: CallId, message: impl Into<D::Message>) {
-        self.effects.push(Effect::Request(conn, call, message.into()));
+        self.effects.push(Effect::Request(conn, call, self.attempt, message.into()));
     }
 
     /// Closes a connection, whoever opened it: the other side is told, this one is not.

@@ -304,11 +304,11 @@ impl Rig {
         self.members[node].service = Some(service);
         self.members[node].disk = cx.disk;
         for effect in cx.effects {
-            self.effect(node, attempt, effect);
+            self.effect(node, effect);
         }
     }
 
-    fn effect(&mut self, node: usize, attempt: Option<AttemptId>, effect: Effect<Message, Note>) {
+    fn effect(&mut self, node: usize, effect: Effect<Message, Note>) {
         match effect {
             Effect::Reply(to, message) => {
                 let line = to.conn.index();
@@ -323,7 +323,7 @@ impl Rig {
                 self.lines.push(Line { ends: [node, to.index()], open: [false, false], used: self.now });
                 self.send(node, to.index(), What::Connect(id.index()));
             }
-            Effect::Request(on, call, message) => {
+            Effect::Request(on, call, attempt, message) => {
                 let line = on.index();
                 if self.lines[line].open[0] {
                     let operation = <Locks as host::Domain>::operation(&message);

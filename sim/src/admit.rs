@@ -146,6 +146,7 @@ impl<D: Domain> Core<D> {
         self.messages += u64::from(kind.carries_data());
         self.trace_packet(id, RecordKind::Leave);
         if let (PacketKind::Request, Some(message), Some(attempt)) = (kind, self.packets.message(id), attempt)
+            && self.node(node).role == Role::Client
             && let Some(note) = D::left(message, attempt)
         {
             self.note(node, note);

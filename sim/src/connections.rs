@@ -213,7 +213,7 @@ impl<D: Domain> Core<D> {
             Effect::Connect(conn, server) => {
                 assert_eq!(conn.index(), self.dial(node, server, None), "connections are numbered as they are opened");
             }
-            Effect::Request(conn, call, message) => self.ask(node, conn, attempt, call, message),
+            Effect::Request(conn, call, attempt, message) => self.ask(node, conn, attempt, call, message),
             Effect::Close(conn) => self.hang_up(node, conn),
             Effect::KeepAlive(conn, how) => self.keep_alive(node, conn, how),
             Effect::Lead(leads) => self.lead(node, leads),

@@ -71,6 +71,8 @@ states! {
     IdleSessionTimeout = 16 "57P05",
     /// There are as many sessions as there may be.
     TooManyConnections = 17 "53300",
+    /// What `pgbouncer` says when it ends a session, whatever the reason.
+    ProtocolViolation = 18 "08P01",
 }
 
 impl PgError {

@@ -9,6 +9,7 @@
 //! | [`wire`] | statements and answers as text, for the real server |
 //! | [`names`], `owners` | which keys and rows locks have, and for the history: whose they are |
 //! | [`server`] | a server: a primary, or a standby |
+//! | [`pooler`] | what stands between clients and a server |
 //! | `session` | what a backend keeps of its session |
 //! | `lock_table`, `deadlock` | who has which lock, who waits for it, and circles of those |
 //! | `heap` | rows and their versions |
@@ -27,6 +28,7 @@ pub mod key;
 mod lock_table;
 pub mod names;
 mod owners;
+pub mod pooler;
 pub mod row;
 pub mod server;
 mod session;
