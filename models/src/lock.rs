@@ -250,6 +250,21 @@ impl Lock {
         }
     }
 
+    /// Whether its holder may be told that it is lost: by what is done in the background, or since its connection is its session.
+    #[must_use]
+    pub const fn tells_of_loss(&self) -> bool {
+        match self {
+            Self::Postgres(lock) => lock.is_on_a_connection() || self.works_in_background(),
+            Self::Redis(_)
+            | Self::Redisson(_)
+            | Self::Redlock(_)
+            | Self::Sentinel(_)
+            | Self::Etcd(_)
+            | Self::ZooKeeper(_)
+            | Self::None => self.works_in_background(),
+        }
+    }
+
     /// How often it extends its lease in the background. `None`: it does not.
     #[must_use]
     pub const fn renews_every(&self) -> Option<Duration> {

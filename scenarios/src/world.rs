@@ -9,6 +9,7 @@ use std::rc::Rc;
 use host::{Clock, Duration, NodeId, Server, Span};
 use models::etcd::Etcd;
 use models::lock::{Lock, SentinelServers, ServerKind, Service};
+use models::postgres::pooler::PgBouncer;
 use models::postgres::server::Postgres;
 use models::redis::replication::Replicates;
 use models::redis::sentinel::Watches;
@@ -304,6 +305,11 @@ fn server(kind: ServerKind, service: &Service, nodes: &Nodes) -> ServiceFactory<
         (ServerKind::Postgres, Service::Postgres(settings)) => {
             let settings = settings.clone();
             Box::new(move || Box::new(Postgres::primary(settings.clone())))
+        }
+        (ServerKind::PgBouncer, Service::Postgres(settings)) => {
+            let server = nodes.of_kind(ServerKind::Postgres).next().unwrap_or_default();
+            let settings = settings.pooler.unwrap_or_default();
+            Box::new(move || Box::new(PgBouncer::new(settings, Server::on(server))))
         }
         (ServerKind::PgStandby, Service::Postgres(settings)) => {
             let (settings, of) = (settings.clone(), nodes.of_kind(ServerKind::Postgres).next().unwrap_or_default());

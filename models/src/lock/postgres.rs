@@ -91,6 +91,14 @@ impl PgLock {
         matches!(self, Self::Advisory(_))
     }
 
+    /// Whether it is lost with its connection.
+    pub(super) const fn is_on_a_connection(self) -> bool {
+        match self {
+            Self::Advisory(_) | Self::Row(_) => true,
+            Self::Lease(_) => false,
+        }
+    }
+
     /// Whether it does anything in the background.
     pub(super) const fn works_in_background(self) -> bool {
         matches!(self, Self::Advisory(AdvisoryLock { heartbeat: Some(_), .. }))

@@ -89,7 +89,7 @@ impl Uses {
             }
             points::REFUSED => self.operates() && resource.is_none_or(|resource| resource.guard.refuses()),
             points::RENEWING | points::RENEWED | points::RENEWAL_FAILED => self.renews(lock),
-            points::TOLD_OF_LOSS => self.renews(lock) || self.works_in_background(lock),
+            points::TOLD_OF_LOSS => self.renews(lock) || (self.acquire && lock.is_none_or(Lock::tells_of_loss)),
             points::RELEASING | points::RELEASED | points::RELEASE_REFUSED => self.releases(),
             points::ATTEMPTING | points::GRANTED | points::ENDED => self.acquire,
             // It takes a server to make anybody the owner, and to say no.

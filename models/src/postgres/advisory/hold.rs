@@ -49,7 +49,8 @@ impl<H: PgHost> Hold<H> {
     }
 
     /// The connection that the program has for it.
-    pub(super) fn session(&self) -> Rc<Session<H>> {
+    #[must_use]
+    pub fn session(&self) -> Rc<Session<H>> {
         Rc::clone(&self.session.borrow())
     }
 

@@ -14,6 +14,7 @@ use super::super::wal::{FromStandby, Lsn, ToStandby, Wal};
 use super::Postgres;
 use super::backends::Waits;
 use crate::domain::{Locks, Record};
+use crate::lock::Synchronous;
 
 /// The timer of what waits to be sent.
 pub(super) const SEND: TimerId = TimerId(1);
@@ -93,6 +94,8 @@ impl Postgres {
             cx.close(conn);
         }
         cx.cancel_timer(RETRY);
+        // `synchronous_standby_names` is for who has standbys: whoever promotes one empties it, or nothing would ever commit there.
+        self.settings.synchronous = Synchronous::Local;
         self.write(cx, Wal::Promoted);
         self.flush(cx);
         self.owners.name_again(cx, Cause::Promotion);

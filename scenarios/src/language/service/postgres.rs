@@ -4,7 +4,7 @@ use host::{Duration, KeepAlive};
 use models::lock::{MOST_POOLED, MOST_PROBES, PgServers, PgTimeouts, Pooler, Synchronous};
 
 use super::super::lock::{postgres::whole_ms, switch};
-use super::super::reader::{Fields, not_supported, table};
+use super::super::reader::{Fields, table};
 use super::super::tree::Node;
 use super::super::value::{integer, positive, span};
 use super::Sink;
@@ -19,10 +19,6 @@ pub(super) fn servers(fields: &mut Fields<'_>) -> Option<PgServers> {
     let keepalive = fields.or("keepalive", default.keepalive, |sink, node| table(sink, node, "`keepalive`", keepalive));
     let timeouts = timeouts(fields);
     let pooler = fields.maybe("pooler", |sink, node| table(sink, node, "`pooler`", pooler));
-    // Nobody plays one yet.
-    if let (false, Some(Some(_)), Some(entry)) = (cfg!(test), pooler, fields.get("pooler")) {
-        return not_supported(sink, entry.site, "pooler");
-    }
     if let (Some(0), Some(Synchronous::Standby)) = (standbys, synchronous) {
         let site = fields.get("synchronous").map_or(fields.site, |entry| entry.node.site);
         sink.error(site, "there is no standby to wait for: `standbys = 1`, or every commit waits for ever");
