@@ -73,7 +73,7 @@ fn gc_pause_comes_out_as_expected_and_says_why() {
     let output = desk.fencepost(&["scenario", "gc-pause"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     let text = out(&output);
-    for words in ["1000/1000", "as expected: 12 of 12 cells", "reproduce: fencepost scenario gc-pause", "replay:"] {
+    for words in ["1000/1000", "as expected: 14 of 14 cells", "reproduce: fencepost scenario gc-pause", "replay:"] {
         assert!(text.contains(words), "`{words}` is not in:\n{text}");
     }
     assert_eq!(err(&output), "", "no progress without a terminal");
