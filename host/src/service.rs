@@ -116,13 +116,21 @@ pub struct KeepAlive {
     pub interval: Duration,
     /// `TCP_KEEPCNT`: after so many questions without an answer, one interval later, the connection is gone.
     pub count: u16,
+    /// `TCP_USER_TIMEOUT`: it is gone instead once nothing has come for so long and a question was in vain, or once something that
+    /// was sent is not acknowledged for so long. Zero: that is not looked at.
+    pub user_timeout: Duration,
 }
 
 impl KeepAlive {
     /// What Linux has if nobody says otherwise: gone after 7,875 s.
     ///
     /// Source: `tcp(7)`.
-    pub const LINUX: Self = Self { idle: Duration::from_secs(7_200), interval: Duration::from_secs(75), count: 9 };
+    pub const LINUX: Self = Self {
+        idle: Duration::from_secs(7_200),
+        interval: Duration::from_secs(75),
+        count: 9,
+        user_timeout: Duration::ZERO,
+    };
 }
 
 /// What a service sees of its machine during one step, and what it wants done.

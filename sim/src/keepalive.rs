@@ -5,7 +5,7 @@
 //! *machine* answers, if it runs and no cut is between the two, whatever its process does. A machine that does not know the
 //! connection (the process died, or power was lost since) resets it. As long as something that was sent is not
 //! acknowledged it does not ask, but sends that again, at longer and longer intervals, and gives up after the last:
-//! the keepalive's settings do not matter then.
+//! of the settings only the user timeout matters then.
 //!
 //! A question is answered in the instant in which it is asked: only what is in force then matters, not what begins while
 //! question and answer are on their way. Acknowledgements come back whatever is cut the other way.
@@ -34,8 +34,8 @@ enum Phase {
     Listens,
     /// It has asked so often since it last heard something.
     Asks(u16),
-    /// Something is not acknowledged: it has sent it again so often.
-    Resends(u32),
+    /// Something is not acknowledged since then: it has sent it again so often.
+    Resends { times: u32, since: SimTime },
 }
 
 /// What comes back.
@@ -81,14 +81,22 @@ impl<D: Domain> Core<D> {
         }
         let Watch { how, heard, phase, .. } = **watch;
         let machine = self.node(node);
-        let silent = machine.clock().mono_at(self.now) - machine.mono_at(heard);
+        let since = |then: SimTime| machine.clock().mono_at(self.now) - machine.mono_at(then);
+        let silent = since(heard);
+        let waited = if let Phase::Resends { since: first, .. } = phase { since(first) } else { silent };
         if phase == Phase::Listens && silent < how.idle {
             return self.go_on_watching(conn, side, heard, phase, how.idle.saturating_sub(silent));
         }
         self.events += 1;
         let purpose = TimerPurpose::KeepAlive { conn: index(conn), side };
         self.trace(node, RecordKind::Timer, purpose.digest(), About::default(), || purpose.name().to_owned());
-        if phase == Phase::Resends(MOST_RESENDS) || matches!(phase, Phase::Asks(asked) if asked >= how.count) {
+        let is_over = match phase {
+            Phase::Listens => false,
+            Phase::Asks(_) | Phase::Resends { .. } if how.user_timeout > Duration::ZERO => waited >= how.user_timeout,
+            Phase::Asks(asked) => asked >= how.count,
+            Phase::Resends { times, .. } => times == MOST_RESENDS,
+        };
+        if is_over {
             return self.give_up(conn, side, phase);
         }
         match (self.answer_of_machine(conn, side), phase) {
@@ -98,8 +106,9 @@ impl<D: Domain> Core<D> {
             (Answer::Nothing, Phase::Asks(asked)) => {
                 self.go_on_watching(conn, side, heard, Phase::Asks(asked + 1), how.interval);
             }
-            (Answer::Nothing, Phase::Resends(times)) => {
-                self.go_on_watching(conn, side, heard, Phase::Resends(times + 1), until_resent(times + 1));
+            (Answer::Nothing, Phase::Resends { times, since }) => {
+                let phase = Phase::Resends { times: times + 1, since };
+                self.go_on_watching(conn, side, heard, phase, until_resent(times + 1, how, waited));
             }
         }
     }
@@ -169,18 +178,22 @@ impl<D: Domain> Core<D> {
     pub(crate) fn is_not_acknowledged(&mut self, id: PacketId) {
         let Header { conn, from: side, .. } = *self.packets.header(id);
         if let Some(watch) = &self.connections.all[conn].watches[side as usize]
-            && !matches!(watch.phase, Phase::Resends(_))
+            && !matches!(watch.phase, Phase::Resends { .. })
         {
-            self.go_on_watching(conn, side, watch.heard, Phase::Resends(0), until_resent(0));
+            let (heard, how) = (watch.heard, watch.how);
+            let phase = Phase::Resends { times: 0, since: self.now };
+            self.go_on_watching(conn, side, heard, phase, until_resent(0, how, Duration::ZERO));
         }
     }
 }
 
-/// How long a machine waits for an acknowledgement before it sends again: doubled each time.
+/// How long a machine waits for an acknowledgement before it sends again: doubled each time, but no longer than to the user timeout.
 ///
-/// Source: `TCP_RTO_MIN` and `TCP_RTO_MAX` of Linux (the time of a round trip is small beside the first).
-fn until_resent(times: u32) -> Duration {
-    (Duration::from_millis(200) * (1 << times)).min(Duration::from_secs(120))
+/// Source: `TCP_RTO_MIN` and `TCP_RTO_MAX` of Linux (the time of a round trip is small beside the first), `tcp_clamp_rto_to_user_timeout`.
+fn until_resent(times: u32, how: KeepAlive, waited: Duration) -> Duration {
+    let longest = Duration::from_secs(120);
+    let wait = (Duration::from_millis(200) * (1 << times.min(10))).min(longest);
+    if how.user_timeout == Duration::ZERO { wait } else { wait.min(how.user_timeout.saturating_sub(waited)) }
 }
 
 /// `net.ipv4.tcp_retries2`: after so many times, and one more wait, it gives up: 924.6 s after it first sent.

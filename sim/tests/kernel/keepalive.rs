@@ -6,7 +6,7 @@ use sim::{Held, Lasts, Outcome};
 use crate::probe::*;
 
 /// Asks after 10 s without a word, every 5 s, and gives up 5 s after the third question.
-const HOW: KeepAlive = KeepAlive { idle: secs(10), interval: secs(5), count: 3 };
+const HOW: KeepAlive = KeepAlive { idle: secs(10), interval: secs(5), count: 3, user_timeout: secs(0) };
 /// The client was last heard when it had the reply.
 const HEARD: u64 = 4;
 
@@ -154,11 +154,11 @@ fn a_process_that_stands_still_learns_it_when_it_runs_and_one_that_dies_never() 
 }
 
 /// At 16 s the server pushes something to the client, which watches; and at 60 s again.
-fn pushed_to() -> World {
-    let world = World::new(Persistence::None).client(|host, _| async move {
+fn pushed_to(how: KeepAlive) -> World {
+    let world = World::new(Persistence::None).client(move |host, _| async move {
         let line = line(&host).await;
         let _ = line_call(&line, Ask::Watch).await;
-        let _ = line_call(&line, Ask::Heed(HOW)).await;
+        let _ = line_call(&line, Ask::Heed(how)).await;
         until(&host, 10_000_000).await;
     });
     let mut world = world.client(|host, _| async move {
@@ -188,7 +188,7 @@ fn while_something_is_not_acknowledged_it_is_sent_again_and_nothing_is_asked() {
         (What::Pause(on(CLIENT)), Lasts::ToTheEnd, None),
     ] {
         let name = format!("{what:?}, {lasts:?}");
-        let (_, outcome) = pushed_to().fault(at(15_000), what, lasts).run();
+        let (_, outcome) = pushed_to(HOW).fault(at(15_000), what, lasts).run();
         let closed: Vec<u64> = closed(&outcome);
         assert!(
             closed.len() == usize::from(expected.is_some())
@@ -196,6 +196,20 @@ fn while_something_is_not_acknowledged_it_is_sent_again_and_nothing_is_asked() {
             "{name}: {closed:?}"
         );
     }
+}
+
+#[test]
+fn a_user_timeout_ends_both_before_the_count_does() {
+    let off = |world: World| world.fault(at(15_000), What::PowerOff(on(CLIENT)), Lasts::ToTheEnd);
+    // Asked at 20 s, 25 s and so on, whatever the count: it is over when it would ask for the first time after that long a silence.
+    for (user_timeout, expected) in [(secs(12), 25_000), (secs(22), 35_000), (secs(33), 45_000), (secs(1), 25_000)] {
+        let how = KeepAlive { user_timeout, ..HOW };
+        assert_eq!(closed(&off(heeded(Some(how), 0)).run().1), [expected + HEARD], "{user_timeout:?}");
+    }
+    let how = KeepAlive { user_timeout: secs(30), ..HOW };
+    let (_, outcome) = off(pushed_to(how)).run();
+    let [at] = closed(&outcome)[..] else { panic!("it is closed once") };
+    assert!(at.abs_diff(16_001 + 30_000) <= 1, "sent again until then, and no longer: {at}");
 }
 
 #[test]

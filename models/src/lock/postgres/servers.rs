@@ -139,7 +139,7 @@ const fn duration(path: &'static str, about: &'static str, default: &'static str
 }
 
 /// What can be set about them.
-pub(super) const SERVICE: [Switch; 15] = [
+pub(super) const SERVICE: [Switch; 16] = [
     Switch {
         path: "standbys",
         about: "How many standbys the primary has, in hot standby.",
@@ -173,6 +173,13 @@ pub(super) const SERVICE: [Switch; 15] = [
         about: "After how many questions without an answer the session is over: `tcp_keepalives_count`.",
         takes: Takes::Number { least: 1, most: MOST_PROBES, default: "9", source: TCP },
     },
+    duration(
+        "keepalive.user-timeout",
+        "For how long something that was sent, or asked, may be in vain: `tcp_user_timeout`. Then the session is over, however \
+         many questions are left. Zero: as long as TCP has it.",
+        "0s",
+        TCP,
+    ),
     duration(
         "deadlock-timeout",
         "How long a statement has waited for a lock when the server looks for a circle: `deadlock_timeout`.",

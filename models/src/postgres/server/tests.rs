@@ -214,7 +214,7 @@ fn who_waits_and_has_gone_is_let_in_unless_the_session_looks_after_its_client() 
 #[test]
 fn a_client_whose_machine_is_silent_has_its_lock_until_keepalive_says_that_it_is_gone() {
     let second = Duration::from_secs(1);
-    let keepalive = KeepAlive { idle: second * 10, interval: second * 2, count: 3 };
+    let keepalive = KeepAlive { idle: second * 10, interval: second * 2, count: 3, ..KeepAlive::LINUX };
     for (keepalive, is_freed) in [(KeepAlive::LINUX, false), (keepalive, true)] {
         let mut bench = Bench::alone(PgServers { keepalive, ..PgServers::default() });
         let (a, tester) = (bench.session(PRIMARY), bench.rig.tester());

@@ -46,7 +46,8 @@ fn keepalive(fields: &mut Fields<'_>) -> Option<KeepAlive> {
     let interval = fields.or("interval", default.interval, whole_seconds);
     let count =
         fields.or("count", default.count, |sink, node| integer(sink, node, "questions are counted", 1, MOST_PROBES));
-    Some(KeepAlive { idle: idle?, interval: interval?, count: count? })
+    let user_timeout = fields.or("user-timeout", default.user_timeout, whole_ms);
+    Some(KeepAlive { idle: idle?, interval: interval?, count: count?, user_timeout: user_timeout? })
 }
 
 fn timeouts(fields: &mut Fields<'_>) -> Option<PgTimeouts> {
