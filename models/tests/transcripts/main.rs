@@ -1,8 +1,9 @@
-//! The models of Redis, etcd and ZooKeeper held against the committed answers of real servers; `just transcripts` writes those down.
+//! The models of Redis, etcd, ZooKeeper and PostgreSQL held against the committed answers of real servers; `just transcripts` writes those down.
 
 mod etcd;
 mod format;
 mod model;
+mod postgres;
 #[path = "../../src/rig.rs"]
 #[expect(dead_code, reason = "the models' own tests need more of it")]
 mod rig;

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use models::postgres::{Outcome, PgReply, PgRequest, Row as Columns, Status};
+use models::postgres::{Database, Outcome, PgReply, PgRequest, Pid, Row as Columns, Status};
 use serde::{Deserialize, Serialize};
 
 /// The first line.
@@ -106,6 +106,9 @@ pub(crate) struct Event {
 pub(crate) struct Server {
     /// What.
     pub(crate) does: Does,
+    /// Why the model tells its clients something else then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unmodelled: Option<String>,
     /// What was told because of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) then: Then,
@@ -148,11 +151,11 @@ fn is_primary(at: &At) -> bool {
 }
 
 /// Instead of an answer: there is none, once everybody is idle or waits.
-pub(crate) const WAITS: &str = "waits";
+const WAITS: &str = "waits";
 /// Instead of an answer: the connection is closed without a word.
-pub(crate) const HUNG_UP: &str = "hung up";
+const HUNG_UP: &str = "hung up";
 /// Instead of an answer: there is nobody at that place.
-pub(crate) const REFUSED: &str = "refused";
+const REFUSED: &str = "refused";
 /// Between what one session is told.
 const BETWEEN: &str = " | ";
 
@@ -176,7 +179,7 @@ impl Transcript {
 }
 
 /// The statement, with `pid` telling the numbers of backends by the names of their sessions.
-pub(crate) fn request(say: &str, pid: impl Fn(&str) -> Option<u32>) -> Result<PgRequest, String> {
+fn request(say: &str, pid: impl Fn(&str) -> Option<Pid>) -> Result<PgRequest, String> {
     let mut sql = say.to_owned();
     while let Some((before, (name, after))) =
         sql.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
@@ -195,8 +198,24 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// What that session was told first.
+    fn first(&mut self, heard: &mut Heard, on: &str) -> Option<String> {
+        let own = heard.get_mut(on).filter(|own| !own.is_empty())?;
+        let told = own.remove(0);
+        Some(self.say(&told))
+    }
+
+    fn rest(&mut self, heard: Heard) -> Then {
+        let say = |(name, told): (String, Vec<Told>)| (name, told.iter().map(|told| self.say(told)).collect());
+        then(heard.into_iter().map(say).collect())
+    }
+
+    fn say(&mut self, (request, reply): &Told) -> String {
+        reply.as_ref().map_or_else(|| HUNG_UP.to_owned(), |reply| self.told(request.as_ref(), reply))
+    }
+
     /// What was told in answer to that, or to nothing that was asked.
-    pub(crate) fn told(&mut self, request: Option<&PgRequest>, reply: &PgReply) -> String {
+    fn told(&mut self, request: Option<&PgRequest>, reply: &PgReply) -> String {
         let said = match (&reply.outcome, request) {
             (Ok(Outcome::Started(_)), _) => "backend".to_owned(),
             (Ok(Outcome::Number(Some(number))), Some(PgRequest::XactId | PgRequest::XactIdIfAssigned)) => {
@@ -229,7 +248,55 @@ impl Words {
     }
 }
 
+/// What one session was told: what it had asked, if it had, and what was answered. No answer: the connection was closed without a word.
+pub(crate) type Told = (Option<PgRequest>, Option<PgReply>);
+
+/// What sessions were told, by their names.
+pub(crate) type Heard = BTreeMap<String, Vec<Told>>;
+
+/// Who is asked: a real server or the model, with their sessions. Everything goes on until all wait or are idle.
+pub(crate) trait Side {
+    /// A session begins. If it has heard nothing, there is nobody.
+    fn begin(&mut self, on: &str, at: At, database: Database) -> Result<Heard, String>;
+    /// The number of a session's backend.
+    fn pid(&self, on: &str) -> Option<Pid>;
+    /// A session asks that.
+    fn ask(&mut self, on: &str, request: PgRequest) -> Result<Heard, String>;
+    /// A session's client closes the connection.
+    fn close(&mut self, on: &str) -> Result<Heard, String>;
+    /// Time passes until that session is told something.
+    fn until(&mut self, on: &str) -> Result<Heard, String>;
+    /// Time passes until the backend of that session is gone.
+    fn gone(&mut self, on: &str) -> Result<Heard, String>;
+    /// That befalls the servers.
+    fn server(&mut self, does: Does) -> Result<Heard, String>;
+}
+
+/// Plays a row, and writes down what is answered. (With a subject the side begins anew: not here.)
+pub(crate) fn play(side: &mut impl Side, words: &mut Words, row: &mut Row) -> Result<(), String> {
+    match row {
+        Row::About(_) => {}
+        Row::Begin(Begin { on, at, database, reply, then }) => {
+            let database = database.as_deref().map_or_else(Database::default, |name| Database(name.into()));
+            let mut heard = side.begin(on, *at, database)?;
+            *reply = words.first(&mut heard, on).unwrap_or_else(|| REFUSED.to_owned());
+            *then = words.rest(heard);
+        }
+        Row::Ask(Ask { on, say, reply, then }) => {
+            let request = request(say, |name| side.pid(name))?;
+            let mut heard = side.ask(on, request)?;
+            *reply = words.first(&mut heard, on).unwrap_or_else(|| WAITS.to_owned());
+            *then = words.rest(heard);
+        }
+        Row::Close(Event { on, then }) => *then = words.rest(side.close(on)?),
+        Row::Until(Event { on, then }) => *then = words.rest(side.until(on)?),
+        Row::Gone(Event { on, then }) => *then = words.rest(side.gone(on)?),
+        Row::Server(Server { does, then, .. }) => *then = words.rest(side.server(*does)?),
+    }
+    Ok(())
+}
+
 /// What several were told.
-pub(crate) fn then(told: BTreeMap<String, Vec<String>>) -> Then {
+fn then(told: BTreeMap<String, Vec<String>>) -> Then {
     told.into_iter().filter(|(_, all)| !all.is_empty()).map(|(name, all)| (name, all.join(BETWEEN))).collect()
 }
