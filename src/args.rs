@@ -69,6 +69,12 @@ pub(crate) struct ScenarioArgs {
     /// Where traces go; older ones of the same cells are taken away
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub(crate) out: PathBuf,
+    /// Also write the result as comma-separated values, a row for each cell and property (.csv)
+    #[arg(long, value_name = "FILE", value_parser = parse_csv)]
+    pub(crate) csv: Option<PathBuf>,
+    /// Also draw the result: which share of the seeds was broken, and how long overlaps were (.svg)
+    #[arg(long, value_name = "FILE", value_parser = parse_svg)]
+    pub(crate) plot: Option<PathBuf>,
     /// For a person, or for a program
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
@@ -188,6 +194,24 @@ fn parse_cell(text: &str) -> Result<(String, String), String> {
     Ok((axis.to_owned(), option.to_owned()))
 }
 
+fn parse_csv(text: &str) -> Result<PathBuf, String> {
+    with_extension(text, "csv")
+}
+
+fn parse_svg(text: &str) -> Result<PathBuf, String> {
+    with_extension(text, "svg")
+}
+
+/// What a file is, its name says: another one is taken to be a mistake.
+fn with_extension(text: &str, extension: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.extension().is_some_and(|own| own == extension) {
+        Ok(path)
+    } else {
+        Err(format!("the name of the file ends in .{extension}, as in result.{extension}"))
+    }
+}
+
 /// A sweep of more seeds than this would take days.
 const MOST_SEEDS: u64 = 1_000_000_000;
 
@@ -196,6 +220,7 @@ Examples:
   fencepost scenario gc-pause                    the first thing to try
   fencepost scenario gc-pause --seeds 42..43     one seed
   fencepost scenario mine.toml --format json     your own file, for a program
+  fencepost scenario gc-pause --plot gc.svg      and a picture of it
   fencepost check                                everything that comes along
   fencepost show lock redis                      what can be set about a lock
   fencepost explain out/gc-pause/redis-open-0.jsonl

@@ -6,6 +6,8 @@
 //! | file | what | for |
 //! |---|---|---|
 //! | [`result`] | a sweep as one JSON object | programs |
+//! | [`csv`](mod@csv) | a sweep as a table of values | spreadsheets, and whoever computes with it |
+//! | [`plot`] | a sweep as a picture | people |
 //! | [`check`] | many sweeps together | both |
 //! | [`figure`] | what is expected to be some number, and what it came to | both |
 //! | [`frontier`] | where something turns along an axis | both |
@@ -18,12 +20,14 @@
 //!
 //! Keys come in the order of struct fields and maps keep the order of insertion, so that no JSON
 //! library and no feature of one can reorder them. 64-bit seeds and hashes are strings: a reader in
-//! JavaScript would round them. No figure is a float.
+//! JavaScript would round them. No figure is a float (but for the size of letters in a picture).
 
 pub mod check;
+pub mod csv;
 mod facts;
 pub mod figure;
 pub mod frontier;
+pub mod plot;
 pub mod result;
 pub mod run;
 pub mod schema;
@@ -33,8 +37,10 @@ pub mod table;
 mod testing;
 pub mod timeline;
 pub mod trace;
+mod wilson;
 mod words;
 
+pub use csv::csv;
 pub use figure::FigureReport;
 pub use frontier::{FrontierReport, FrontierWanted};
 pub use result::{CellReport, PropertyReport, Spread, Standing, SweepReport, to_json};
@@ -43,6 +49,7 @@ pub use schema::{check_schema, result_schema, trace_schema};
 pub use story::{holds_story, short_story, story};
 pub use timeline::timeline;
 pub use trace::{Difference, Trace, TraceError, TraceEvent, TraceFooter, TraceHeader, TraceVerdict};
+pub use wilson::wilson;
 
 /// A 64-bit hash as every report writes it: 16 hexadecimal digits.
 #[must_use]

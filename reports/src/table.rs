@@ -95,7 +95,7 @@ pub fn ungranted(report: &SweepReport) -> Vec<String> {
 }
 
 /// Which cell it is: `redis, open`.
-fn place(cell: &CellReport) -> String {
+pub(crate) fn place(cell: &CellReport) -> String {
     cell.params.values().fold(cell.lock.clone(), |place, option| format!("{place}, {option}"))
 }
 

@@ -8,7 +8,7 @@ use reports::figure::Seen;
 use reports::trace::{TraceDrawn, TraceEvent, TraceFooter, TraceHeader, attempt_label};
 use reports::{
     CellReport, FigureReport, FrontierReport, FrontierWanted, JudgedRun, PropertyReport, Spread, StruckFault,
-    SweepReport, hex,
+    SweepReport, hex, wilson,
 };
 use spec::Property;
 
@@ -19,7 +19,7 @@ use crate::figure::{Figure, Wanted};
 use crate::frontier::{Frontier, FrontierClaim};
 use crate::play::Played;
 use crate::run::{Player, Run};
-use crate::tally::{FigureTally, Overlaps, PropertyTally, Standing, Tally, wilson};
+use crate::tally::{FigureTally, Overlaps, PropertyTally, Standing, Tally};
 
 /// The version of the engine: with scenario and seed it makes a run.
 pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
@@ -135,6 +135,13 @@ pub(crate) fn figure(figure: &FigureTally, of: &Tally) -> FigureReport {
         off: series.off,
         seed: figure.witness().map(|seed| seed.to_string()),
     }
+}
+
+/// How long overlaps were in a cell, for a picture.
+#[must_use]
+pub fn overlapping(tally: &Tally) -> reports::plot::Overlapping {
+    let [grants, beliefs] = [&tally.grant_overlap, &tally.belief_overlap].map(|overlaps| overlaps.lengths().collect());
+    reports::plot::Overlapping { grants, beliefs }
 }
 
 fn spread(overlaps: &Overlaps) -> Spread {

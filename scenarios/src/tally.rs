@@ -5,7 +5,6 @@
 mod kept;
 mod overlaps;
 mod series;
-mod wilson;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +16,6 @@ pub(crate) use self::kept::Kept;
 use self::kept::Mark;
 pub use self::overlaps::Overlaps;
 pub use self::series::Series;
-pub use self::wilson::wilson;
 use crate::cell::{Cell, Expected};
 use crate::figure::{Figure, FigureClaim};
 use crate::report;

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod explain;
+mod files;
 pub(crate) mod list;
 pub(crate) mod replay;
 pub(crate) mod scenario;
@@ -38,6 +39,8 @@ pub(crate) enum Failure {
     Read { path: PathBuf, error: io::Error },
     #[error("cannot write {}: {error}; give another folder with --out", path.display())]
     Write { path: PathBuf, error: io::Error },
+    #[error("cannot write {}: {error}", path.display())]
+    WriteFile { path: PathBuf, error: io::Error },
     #[error("cannot write results to standard output: {0}")]
     Stdout(io::Error),
     #[error("{}: {error}", path.display())]
@@ -72,7 +75,7 @@ impl Failure {
             | Self::Trace { .. }
             | Self::NotThere(_)
             | Self::Threads { .. } => Exit::Usage,
-            Self::Write { .. } | Self::Stdout(_) => Exit::CannotWrite,
+            Self::Write { .. } | Self::WriteFile { .. } | Self::Stdout(_) => Exit::CannotWrite,
             Self::NothingSelected(_) => Exit::NothingSelected,
             Self::Diverged(_) => Exit::Diverged,
         }

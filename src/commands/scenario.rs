@@ -11,7 +11,7 @@ use spec::Property;
 
 use super::telling::place;
 use super::traces::Traces;
-use super::{Failure, differences, exit_of, load_scenario, pool};
+use super::{Failure, differences, exit_of, files, load_scenario, pool};
 use crate::args::{Format, ScenarioArgs, TraceWhen};
 use crate::output::{filled, points, print, remark, width};
 use crate::{interrupt, progress};
@@ -20,13 +20,16 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
     let scenario = load_scenario(&args.scenario, &args.run.overrides())?;
     let seeds = args.run.seeds.clone().unwrap_or(0..scenario.seeds);
     let cells = selected(&scenario, &args.locks, &args.cells)?;
+    files::open(args)?;
     let played = play(&scenario, &cells, &seeds, args.run.threads)?;
     let mut show = Show { args, scenario: &scenario, seeds: &seeds, traces: Traces::of(&args.out, &scenario.name) };
     let mut reports = Vec::new();
+    let mut overlaps = Vec::new();
     let mut first = None;
     for (index, tally) in &played.cells {
         let (report, violation) = show.cell(&scenario.cells[*index], tally);
         reports.push(report);
+        overlaps.push(report::overlapping(tally));
         first = first.or(violation);
     }
     let report = report::sweep_report(&scenario, reports, &played);
@@ -35,6 +38,7 @@ pub(crate) fn run(args: &ScenarioArgs) -> Result<Exit, Failure> {
         Format::Text if report.cells.is_empty() => {}
         Format::Text => show.text(&report, first.as_ref())?,
     }
+    files::write(args, &report, &overlaps)?;
     if show.traces.failed {
         return Ok(Exit::CannotWrite);
     }

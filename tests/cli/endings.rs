@@ -17,6 +17,35 @@ fn results_that_cannot_be_written_exit_74() {
 }
 
 #[test]
+fn values_and_a_picture_are_written_and_are_the_same_on_any_number_of_threads() {
+    let desk = Desk::new();
+    let play = |threads: &str, name: &str| {
+        let [csv, svg] = ["csv", "svg"].map(|extension| format!("{name}.{extension}"));
+        let files = ["--csv", &csv, "--plot", &svg, "--threads", threads];
+        desk.fencepost(&[&["scenario", "gc-pause", "--seeds", "7", "--trace", "never"], &files[..]].concat());
+        [csv, svg].map(|name| desk.read(&name))
+    };
+    let [csv, svg] = play("1", "one");
+    assert!(csv.contains("\ngc-pause,") && csv.contains(",redis,open,effect-order,7,7,1.000000,"), "{csv}");
+    assert!(svg.starts_with("<svg") && svg.contains("\nredis, fence_rw\n"), "{svg}");
+    assert_eq!([csv, svg], play("2", "two"));
+}
+
+#[test]
+fn files_that_cannot_be_written_are_no_surprise_at_the_end() {
+    let desk = Desk::new();
+    for option in [["--csv", "nowhere/result.csv"], ["--plot", "nowhere/result.svg"]] {
+        let output = desk.fencepost(&[&["scenario", "gc-pause", "--seeds", "2"], &option[..]].concat());
+        refused(&output, 74, &["cannot write", option[1]]);
+        assert_eq!(out(&output), "", "nothing was played");
+    }
+    for option in [["--csv", "result.txt"], ["--plot", "result.png"], ["--plot", "svg"]] {
+        let output = desk.fencepost(&[&["scenario", "gc-pause", "--seeds", "2"], &option[..]].concat());
+        refused(&output, 2, &["ends in ."]);
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_exits_74() {
     let desk = Desk::new();

@@ -19,6 +19,11 @@ impl Overlaps {
         self.count += 1;
     }
 
+    /// Each length in ms rounded up, in ascending order, and how many seeds had it.
+    pub fn lengths(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.seeds.iter().map(|(millis, seeds)| (*millis, *seeds))
+    }
+
     /// The longest, in ms rounded up; 0 if there is none.
     #[must_use]
     pub fn max_ms(&self) -> u64 {
