@@ -41,7 +41,7 @@ pub(super) fn promote(sink: &Sink, node: &Node, world: &World, roles: Roles) -> 
     if nodes.iter().all(|node| world.names.server_kind(node).is_some_and(ServerKind::can_be_promoted)) {
         return Some(What::Promote(nodes));
     }
-    sink.error(node.site, "this can never apply: only a replica can be made the primary");
+    sink.error(node.site, "this can never apply: only a replica, or a standby, can be made the primary");
     None
 }
 

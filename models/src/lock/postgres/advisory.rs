@@ -220,9 +220,11 @@ impl AdvisoryLock {
         also(self.token == TokenOf::Sequence, "nextval", Acquire);
         also(self.token == TokenOf::Xid, "xact-id", Acquire);
         also(self.heartbeat.is_some(), "one", Renew);
+        also(self.looks == Looks::Server, "one", Acquire);
         also(is_session, "unlock", Release);
         also(!is_session, "commit", Release);
-        also(self.returns == Returns::Reset, "discard-all", Release);
+        // Whatever it was for, it comes back.
+        also(self.returns == Returns::Reset, "discard-all", Acquire);
         sent.into_iter().map(|(name, occasion)| (Operation(name), occasion)).collect()
     }
 }

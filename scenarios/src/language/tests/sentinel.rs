@@ -41,8 +41,14 @@ fn its_servers_are_named_and_grouped() {
 
 #[test]
 fn what_can_never_apply_is_refused() {
-    refuse(&fault("promote = «\"redis-1\"»"), "this can never apply: only a replica can be made the primary");
-    refuse(&fault("promote = «\"sentinel-1\"»"), "this can never apply: only a replica can be made the primary");
+    refuse(
+        &fault("promote = «\"redis-1\"»"),
+        "this can never apply: only a replica, or a standby, can be made the primary",
+    );
+    refuse(
+        &fault("promote = «\"sentinel-1\"»"),
+        "this can never apply: only a replica, or a standby, can be made the primary",
+    );
     refuse(&fault("pause = «\"replica-2\"»"), "this cell has no node `replica-2`");
     refuse(
         &sentinel("[service.redis-sentinel]\nreplicas = 0\n[fault.f]\npause = «\"replicas\"»"),
