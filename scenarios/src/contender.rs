@@ -12,7 +12,7 @@ use models::lock::postgres::TargetSession;
 use models::lock::zookeeper::Library;
 use models::lock::{EtcdLock, Lock, PgLock, QueueLock, ZkLock};
 use models::none::NoLock;
-use models::postgres::{self, PgAdvisory, PgRequest};
+use models::postgres::{self, LeaseRow, PgAdvisory, PgRequest, PgRow};
 use models::recipe::Recipe;
 use models::redis::{Ask, Command, Redisson, Redlock, SingleRedis, on_primary};
 use models::resource::Op;
@@ -229,7 +229,13 @@ pub(crate) fn built_in<H: LocksHost>(
             PgLock::Advisory(switches) => program(bench, clock, resource, script, move |bench| {
                 PgAdvisory::new(bench.way_to_postgres(switches.target), &switches)
             }),
-            PgLock::Row(_) | PgLock::Lease(_) => unreachable!("the loader refuses what is not modelled yet"),
+            PgLock::Row(switches) => program(bench, clock, resource, script, move |bench| {
+                PgRow::new(bench.way_to_postgres(TargetSession::default()), &switches)
+            }),
+            PgLock::Lease(switches) => program(bench, clock, resource, script, move |bench| {
+                let ttl = bench.ttl.expect("the loader refuses this lock without a lease");
+                LeaseRow::new(bench.way_to_postgres(TargetSession::default()), ttl, &switches)
+            }),
         },
         Lock::None => program(bench, clock, resource, script, |_| NoLock),
     }

@@ -12,8 +12,8 @@ mod row;
 mod servers;
 
 pub use advisory::{AdvisoryLock, Lasts, Looks, OnLoss, OnTimeout, Returns, TargetSession, TokenOf, Waits};
-pub use lease_row::LeaseRowLock;
-pub use row::RowLock;
+pub use lease_row::{GivesBack, JudgedBy, LeaseRowLock};
+pub use row::{IfLocked, RowLock, Transactions};
 pub(super) use servers::NAME;
 pub use servers::{MOST_POOLED, MOST_PROBES, PgServers, PgTimeouts, PoolMode, Pooler, Synchronous};
 

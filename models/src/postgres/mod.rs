@@ -16,6 +16,8 @@
 //! | [`wal`] | what a server writes down |
 //! | [`client`] | what a program has of its server: sessions, and a pool of them |
 //! | `advisory` | a number that a session or a transaction has |
+//! | `row_lock` | a row that a transaction has locked |
+//! | `lease_row` | a row that says whose it is, and until when |
 
 mod advisory;
 pub mod answer;
@@ -25,11 +27,13 @@ mod deadlock;
 pub mod error;
 mod heap;
 pub mod key;
+mod lease_row;
 mod lock_table;
 pub mod names;
 mod owners;
 pub mod pooler;
 pub mod row;
+mod row_lock;
 pub mod server;
 mod session;
 pub mod wal;
@@ -41,7 +45,9 @@ pub use api::{Advise, PgRequest, Scope, Setting, Wait};
 pub use client::{Failure, Pool, Session, Waited, Way};
 pub use error::{PgError, SqlState};
 pub use key::{AdvisoryKey, Database, Pid, Strength, Xid};
+pub use lease_row::LeaseRow;
 pub use row::{Assign, Condition, Delete, Insert, Instant, OnConflict, Row, RowKey, Select, Table, Update, VersionTo};
+pub use row_lock::{PgRow, Transaction};
 
 use host::Calls;
 

@@ -21,7 +21,7 @@ use models::lock::{
 
 use super::error::Sink;
 use super::merge::lay;
-use super::reader::{Fields, choice, not_supported, table, word};
+use super::reader::{Fields, choice, table, word};
 use super::tree::{Entry, Node, Site, Table, Value};
 use super::value::{integer, positive};
 
@@ -65,10 +65,6 @@ pub(super) fn lock(
 ) -> Option<Lock> {
     let names: Vec<_> = LOCKS.iter().map(|facts| facts.name).collect();
     let choice = choice(sink, node, "the lock", &names, &[])?;
-    // Nobody plays them yet.
-    if !cfg!(test) && ["postgres-row", "lease-row"].contains(&choice.name) {
-        return not_supported(sink, choice.site, choice.name);
-    }
     match choice.name {
         "redis" => choice.table(sink, |fields| redis(fields, guard, ttl)).map(Lock::Redis),
         "redisson" => choice.table(sink, |fields| redisson(fields, guard, ttl)).map(Lock::Redisson),
@@ -85,7 +81,7 @@ pub(super) fn lock(
         "zookeeper-herd" => choice.table(sink, |fields| zookeeper::herd(fields, ttl)).map(Lock::ZooKeeper),
         "postgres" => choice.table(sink, |fields| postgres::advisory(fields, guard)).map(Lock::Postgres),
         "postgres-row" => choice.table(sink, postgres::row).map(Lock::Postgres),
-        "lease-row" => choice.table(sink, postgres::lease_row).map(Lock::Postgres),
+        "lease-row" => choice.table(sink, |fields| postgres::lease_row(fields, ttl)).map(Lock::Postgres),
         "none" => choice.bare(sink, Lock::None),
         other => unreachable!("no reader for the switches of `{other}`"),
     }

@@ -73,14 +73,19 @@ fn token(fields: &mut Fields<'_>, guard: Option<Guard>) -> Option<TokenOf> {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as every reader")]
-pub(super) fn row(_: &mut Fields<'_>) -> Option<PgLock> {
-    Some(PgLock::Row(RowLock {}))
+pub(super) fn row(fields: &mut Fields<'_>) -> Option<PgLock> {
+    let (if_locked, transactions) = (switch(fields), switch(fields));
+    Some(PgLock::Row(RowLock { if_locked: if_locked?, transactions: transactions? }))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as every reader")]
-pub(super) fn lease_row(_: &mut Fields<'_>) -> Option<PgLock> {
-    Some(PgLock::Lease(LeaseRowLock {}))
+/// A file's `ttl`: an unreadable one is `None`, one that does not expire `Some(None)`.
+pub(super) fn lease_row(fields: &mut Fields<'_>, ttl: Option<Option<Duration>>) -> Option<PgLock> {
+    let (judged_by, gives_back) = (switch(fields), switch(fields));
+    if ttl == Some(None) {
+        fields.sink.error(fields.site, "this lock is a lease, which ends, and `ttl` is \"none\"");
+        return None;
+    }
+    Some(PgLock::Lease(LeaseRowLock { judged_by: judged_by?, gives_back: gives_back? }))
 }
 
 /// PostgreSQL's settings are in whole milliseconds.
