@@ -39,6 +39,7 @@ transcripts:
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test conformance -- transcript
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test etcd -- transcript
     UPDATE_GOLDEN=1 cargo test -p fencepost-live --test zookeeper -- transcript
+    UPDATE_GOLDEN=1 cargo test -p fencepost-live --test postgres -- transcript
 
 # The replicated log under everything that can go wrong, for so many seeds
 soak SEEDS="1000000":

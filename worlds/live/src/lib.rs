@@ -11,10 +11,12 @@
 //! | [`servers::redis`], [`servers::sentinel`] | redis-server; Sentinel |
 //! | [`servers::etcd`] | etcd, one member or several |
 //! | [`servers::zookeeper`] | ZooKeeper, one server or several |
+//! | [`servers::postgres`] | PostgreSQL, a primary or its standby |
 //! | [`mod@clock`] | a server's own wall clock: one that stands still until it is set, or one that is ahead |
 //! | [`resp`] | a connection to Redis that keeps replies as they came |
 //! | [`gateway`] | what an etcd server is asked over HTTP |
 //! | [`jute`] | a connection to ZooKeeper |
+//! | [`pg`] | a connection to PostgreSQL |
 //! | [`run`] | one run: servers, processes, faults, the guarded resource |
 //! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio, the `redis` crate, HTTP for etcd, ZooKeeper's own protocol |
 //! | `line` | what the two say to each other |
@@ -54,6 +56,7 @@ pub mod jute;
 mod ledger;
 mod line;
 mod now;
+pub mod pg;
 pub mod record;
 mod refusal;
 pub mod resp;
