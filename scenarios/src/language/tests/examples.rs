@@ -27,6 +27,11 @@ fn gc_pause_breaks_more_where_the_resource_is_open() {
     for of_a_lock in scenario.cells.chunks(2) {
         let [open, fenced] = of_a_lock else { panic!("two cells for each lock") };
         assert_eq!((open.resource.guard, fenced.resource.guard), (Guard::Open, Guard::FenceRw));
+        if open.lock.facts().name == "postgres" {
+            // What has no lease does not run out.
+            assert_eq!((broken(open), broken(fenced)), (vec![], vec![]));
+            continue;
+        }
         assert_eq!(broken(open), ["belief-exclusion", "effect-order", "no-lost-update"]);
         assert_eq!(broken(fenced), ["belief-exclusion"]);
         assert!(open.expectations[&Property::BeliefExclusion].because.is_some());
