@@ -345,13 +345,24 @@ impl Lock {
     pub const fn is_counted_by_rivals(&self) -> bool {
         match self {
             Self::Etcd(lock) => lock.is_counted_by_rivals(),
+            Self::Postgres(lock) => lock.is_counted_by_rivals(),
             Self::Redis(_)
             | Self::Redisson(_)
             | Self::Redlock(_)
             | Self::Sentinel(_)
             | Self::ZooKeeper(_)
-            | Self::Postgres(_)
             | Self::None => false,
+        }
+    }
+
+    /// Whether its servers keep those that want it in a queue: one try may take as long as it takes.
+    #[must_use]
+    pub const fn queues(&self) -> bool {
+        match self {
+            Self::Etcd(lock) => lock.queues(),
+            Self::ZooKeeper(_) => true,
+            Self::Postgres(lock) => lock.queues(),
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) | Self::None => false,
         }
     }
 

@@ -90,6 +90,7 @@ impl Told {
                 bounds: Bounds::default(),
                 authorities: vec![REDIS],
                 is_logged: false,
+                queues: false,
                 counters: Vec::new(),
                 resource_checks_tokens: resource != "open",
             },

@@ -26,6 +26,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         rate_allowance: cell.clients.iter().filter_map(rate_allowance).min().unwrap_or(Ppm::ZERO),
         authorities: nodes.authorities().collect(),
         is_logged: nodes.keep_a_log(),
+        queues: cell.clients.iter().any(|client| client.lock.queues()),
         counters: counters(cell, nodes),
         renews: renews_every(cell),
         bounds: cell.bounds,

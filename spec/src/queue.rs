@@ -1,7 +1,7 @@
 //! Who waits for which lock, and since when.
 //!
 //! A client waits from its first try until one is granted, it gives up, or it dies; also while it sleeps
-//! between two tries. A single try that is given up at once is no wait. Nobody can be expected to get
+//! between two tries. A single try that is given up at once is no wait, unless the servers have a queue, in which it stood. Nobody can be expected to get
 //! further while it stands still: a pause ends a wait, and with the resumption another begins.
 
 use host::{NodeId, SimTime};
@@ -64,7 +64,7 @@ fn chains(case: &Case<'_>) -> Vec<Wait> {
         wait.granted = claim.granted.map(|_| id);
         // Between two tries it waits; what is in its section or dead waits no longer.
         wait.to = life.entered.min(life.gave_up).min(life.died).min(case.liveness_end());
-        if wait.first == id && life.gave_up != SimTime::NEVER {
+        if wait.first == id && life.gave_up != SimTime::NEVER && !case.rules.queues {
             wait.to = wait.from;
         }
     }
@@ -118,6 +118,15 @@ mod tests {
         story.at(10).client(1).asks("orders");
         story.at(12).client(1).denied().gives_up();
         assert_eq!(of(&story), []);
+    }
+
+    #[test]
+    fn a_single_try_that_stood_in_a_queue_is_a_wait() {
+        let mut story = Story::new();
+        story.rules.queues = true;
+        story.at(10).client(1).asks("orders");
+        story.at(2_010).client(1).failed().gives_up();
+        assert_eq!(of(&story), [(10, 2_010, false)]);
     }
 
     #[test]

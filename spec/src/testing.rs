@@ -82,6 +82,7 @@ impl Story {
             bounds: Bounds::default(),
             authorities: (0..servers).map(NodeId::new).collect(),
             is_logged: false,
+            queues: false,
             counters: Vec::new(),
             resource_checks_tokens: false,
         };

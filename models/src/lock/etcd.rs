@@ -130,6 +130,11 @@ impl EtcdLock {
         }
     }
 
+    /// Whether clients stand in a queue.
+    pub(super) const fn queues(self) -> bool {
+        matches!(self, Self::Mutex(_) | Self::V3Lock(_))
+    }
+
     /// Whether nobody but its rivals counts how long it has not been extended.
     pub(super) const fn is_counted_by_rivals(self) -> bool {
         matches!(self, Self::Record(_))

@@ -86,6 +86,20 @@ impl PgLock {
         }
     }
 
+    /// Whether one who wants it stands in the server's queue.
+    pub(super) const fn queues(self) -> bool {
+        match self {
+            Self::Advisory(lock) => matches!(lock.waits, Waits::Blocking),
+            Self::Row(lock) => matches!(lock.if_locked, IfLocked::Wait),
+            Self::Lease(_) => false,
+        }
+    }
+
+    /// Whether only those that want it too count how long its owner has not been heard.
+    pub(super) const fn is_counted_by_rivals(self) -> bool {
+        matches!(self, Self::Lease(LeaseRowLock { judged_by: JudgedBy::Observed, .. }))
+    }
+
     /// Whether several may have it together.
     pub(super) const fn can_be_shared(self) -> bool {
         matches!(self, Self::Advisory(_))

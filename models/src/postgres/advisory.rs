@@ -37,6 +37,7 @@ use super::{
 };
 use crate::lock::postgres::{AdvisoryLock, Lasts, OnTimeout, TokenOf, Waits};
 use crate::recipe::{Acquired, Lease, Recipe, Release};
+use crate::resource::{Op, OpReply};
 
 /// A client's advisory locks.
 pub struct PgAdvisory<H: PgHost>(Rc<Advisory<H>>);
@@ -248,6 +249,16 @@ impl<H: PgHost> Recipe<H> for PgAdvisory<H> {
 
     async fn is_still_held(&self, host: &H, _: LockName, lease: &Lease<Rc<Hold<H>>>) -> bool {
         lease.proof.is_still_held(host).await
+    }
+
+    fn keeps_objects(&self) -> bool {
+        self.0.pool.way().objects.is_some()
+    }
+
+    async fn operate(&self, host: &H, lease: &Lease<Rc<Hold<H>>>, op: &Op) -> Option<OpReply> {
+        let guard = self.0.pool.way().objects?;
+        lease.proof.reconnect_if_lost(host).await;
+        super::objects::operate(&lease.proof.session(), guard, op).await
     }
 
     async fn release(&self, host: &H, lock: LockName, lease: &Lease<Rc<Hold<H>>>) -> Release {

@@ -18,6 +18,7 @@
 //! | `advisory` | a number that a session or a transaction has |
 //! | `row_lock` | a row that a transaction has locked |
 //! | `lease_row` | a row that says whose it is, and until when |
+//! | `objects` | objects that are in the database |
 
 mod advisory;
 pub mod answer;
@@ -30,6 +31,7 @@ pub mod key;
 mod lease_row;
 mod lock_table;
 pub mod names;
+mod objects;
 mod owners;
 pub mod pooler;
 pub mod row;

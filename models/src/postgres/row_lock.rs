@@ -8,6 +8,7 @@
 //! | a transaction block around the section | `RowLocks::transaction`, `release` |
 //! | `SELECT … FOR UPDATE`: waits for whoever has the row | `RowLocks::lock` |
 //! | `NOWAIT`: an error; `SKIP LOCKED`: no row | [`IfLocked`] |
+//! | what the transaction writes counts when it commits | `operate` |
 //! | a deadlock: one of the transactions is aborted, with all that it has locked | `RowLocks::take`, `knows_of_loss` |
 //!
 //! The row's `version` is counted up in the same transaction, and is the token: who commits has been the only one with it.
@@ -25,9 +26,11 @@ use spec::{Authorities, LockName, Token};
 
 use super::client::{Failure, Pool, Session, Waited, Way};
 use super::names::row;
+use super::objects;
 use super::{Assign, Insert, OnConflict, Outcome, PgHost, PgRequest, Row, Select, Table, Tag, Update, VersionTo, Wait};
 use crate::lock::postgres::{IfLocked, Returns, RowLock, Transactions};
 use crate::recipe::{Acquired, Lease, Recipe, Release};
+use crate::resource::{Op, OpReply};
 
 /// A client's locks that are rows.
 pub struct PgRow<H: PgHost>(Rc<RowLocks<H>>);
@@ -180,6 +183,14 @@ impl<H: PgHost> Recipe<H> for PgRow<H> {
 
     fn knows_of_loss(&self, _: LockName, lease: &Lease<Rc<Transaction<H>>>) -> bool {
         !lease.proof.goes_on()
+    }
+
+    fn keeps_objects(&self) -> bool {
+        self.0.pool.way().objects.is_some()
+    }
+
+    async fn operate(&self, _: &H, lease: &Lease<Rc<Transaction<H>>>, op: &Op) -> Option<OpReply> {
+        objects::operate(&lease.proof.session, self.0.pool.way().objects?, op).await
     }
 
     async fn release(&self, _: &H, _: LockName, lease: &Lease<Rc<Transaction<H>>>) -> Release {

@@ -1,7 +1,7 @@
 //! Objects that are in the lock's own store: `lives-in`, and what can be asked of them there.
 
 use models::guard::Guard;
-use models::lock::{EtcdLock, Lock, ZkLock};
+use models::lock::{EtcdLock, Lock, PgLock, ZkLock};
 use models::script::{Script, Step, Use};
 
 use super::clients::Group;
@@ -53,12 +53,25 @@ pub(super) fn check_store(fields: &mut Fields<'_>, lock: &Lock, resource: &Resou
         return Some(());
     }
     let site = fields.get("resource")?.node.as_table()?.get("lives-in")?.node.site;
-    let holds_objects =
-        |lock: &Lock| matches!(lock, Lock::Etcd(EtcdLock::Mutex(_)) | Lock::ZooKeeper(ZkLock::Queue(_)));
-    if !groups.iter().all(|group| holds_objects(group.lock.as_ref().unwrap_or(lock))) {
-        fields
-            .sink
-            .error(site, "of objects in the lock's own store only those of `etcd`, `zookeeper` and `curator` are modelled: `lock = \"etcd\"`");
+    let locks = || groups.iter().map(|group| group.lock.as_ref().unwrap_or(lock));
+    let holds_objects = |lock: &Lock| {
+        matches!(
+            lock,
+            Lock::Etcd(EtcdLock::Mutex(_))
+                | Lock::ZooKeeper(ZkLock::Queue(_))
+                | Lock::Postgres(PgLock::Advisory(_) | PgLock::Row(_))
+        )
+    };
+    if !locks().all(holds_objects) {
+        let message = "of objects in the lock's own store only those of `etcd`, `zookeeper`, `curator`, `postgres` and `postgres-row` \
+                       are modelled: `lock = \"etcd\"`";
+        fields.sink.error(site, message);
+        return None;
+    }
+    if resource.guard == Guard::OwnerKey && locks().any(|lock| matches!(lock, Lock::Postgres(_))) {
+        let message =
+            "PostgreSQL has no key to look at: who writes on the connection that has the lock has it (`open`)";
+        fields.sink.error(site, message);
         return None;
     }
     let is_more = |step: &Step| match step {

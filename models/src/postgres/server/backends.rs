@@ -190,6 +190,8 @@ impl Postgres {
 
     /// The server ends a session: the client is told why.
     pub(super) fn end_session(&mut self, cx: &mut Context<Locks>, pid: Pid, why: SqlState) {
+        self.locks.leave(pid);
+        self.drop_place(pid);
         let Some(backend) = self.backends.get_mut(&pid) else { return };
         let conn = backend.conn;
         match backend.running.take() {

@@ -153,6 +153,22 @@ fn a_row_is_the_transactions_that_has_it_locked() {
     assert_eq!(bench.notes(), ["orders: nobody (by 2)"]);
 }
 
+#[test]
+fn one_that_is_ended_while_it_waits_for_a_row_leaves_its_place_to_those_behind_it() {
+    let mut bench = Bench::alone(PgServers::default());
+    let [a, b, c, operator] = [(); 4].map(|()| bench.session(PRIMARY));
+    bench.say(a, 0, "INSERT INTO locks (name) VALUES ('orders') RETURNING owner, ends, version, value");
+    let select = "SELECT owner, ends, version, value FROM locks WHERE locks.name = 'orders' FOR UPDATE";
+    for (session, attempt) in [(a, 1), (b, 2), (c, 3)] {
+        bench.say(session, attempt, "BEGIN");
+        bench.say(session, attempt, select);
+    }
+    bench.ask(operator, 0, PgRequest::Terminate(Pid(102)));
+    bench.notes();
+    bench.say(a, 1, "COMMIT");
+    assert_eq!(bench.notes(), ["orders: nobody (by 1)", "orders: 3 (by 3)"]);
+}
+
 /// Puts a name into the lease, whatever is there.
 fn put(owner: &str, ends: i64) -> PgRequest {
     let set = vec![Assign::Owner(Some(owner.into())), Assign::Ends(Instant::At(ends))];

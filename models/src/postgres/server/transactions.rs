@@ -116,7 +116,8 @@ impl Postgres {
     pub(super) fn fail_transaction(&mut self, cx: &mut Context<Locks>, pid: Pid) {
         let Some(transaction) = &self.backend(pid).transaction else { return };
         let (is_block, innermost) = (transaction.is_block, transaction.levels.len() - 1);
-        let cause = self.cause(pid);
+        // Nobody asked for that: the server takes away what it had given.
+        let cause = Cause::Expiry;
         if !is_block {
             return self.end_transaction(cx, pid, false, cause);
         }
