@@ -196,7 +196,7 @@ mod tests {
     fn a_verdict_displays_as_a_table_with_the_story_of_the_first_violation() {
         let verdict = Trial::of("gc-pause").expect("it is in the catalogue").seeds(0..3).run();
         let shown = verdict.to_string();
-        assert!(verdict.is_as_expected() && shown.contains("as expected: 12 of 12 cells, 3 seeds each\n"), "{shown}");
+        assert!(verdict.is_as_expected() && shown.contains("as expected: 14 of 14 cells, 3 seeds each\n"), "{shown}");
         assert!(shown.contains("The first violation (redis, resource open, seed 0):\n\n  • At 0."), "{shown}");
         assert!(!shown.contains('\x1b'), "{shown:?}");
     }

@@ -16,7 +16,7 @@ fn check_plays_what_is_meant_and_prints_a_line_for_each() {
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert_eq!(
         out(&output),
-        "✓ gc-pause  as expected   12 cells, 36 runs\n\n1 scenario, 12 cells, 36 runs: 1 as expected\n"
+        "✓ gc-pause  as expected   14 cells, 42 runs\n\n1 scenario, 14 cells, 42 runs: 1 as expected\n"
     );
     let debate = out(&desk.fencepost(&["check", "debate", "--seeds", "1"]));
     assert!(debate.lines().any(|line| line.contains("gc-pause")), "a topic is meant too: {debate}");

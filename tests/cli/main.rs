@@ -246,7 +246,7 @@ fn verify_determinism_prints_hashes_that_repeat() {
     let (one, again) = (run(), run());
     assert_eq!(code(&one), 0, "{}", err(&one));
     assert_eq!(out(&one), out(&again));
-    assert_eq!(out(&one).lines().count(), 12, "a line a cell");
+    assert_eq!(out(&one).lines().count(), 14, "a line a cell");
     refused(&desk.fencepost(&["verify-determinism", "nothing"]), 4, &["nothing"]);
 }
 
@@ -409,7 +409,7 @@ fn every_mistake_of_a_file_is_named_with_its_place_in_one_pass() {
     refused(
         &output,
         2,
-        &["wrong.toml:27:1", "`puase`", "did you mean `pause`?", "wrong.toml:29:9", "`-15s` has a sign"],
+        &["wrong.toml:30:1", "`puase`", "did you mean `pause`?", "wrong.toml:32:9", "`-15s` has a sign"],
     );
     assert_eq!(err(&output).matches("error: ").count(), 2, "{}", err(&output));
     desk.write("broken.toml", "name = \"x\ntitle = 3");

@@ -27,7 +27,7 @@
 //! * **A crash** of the server is a restart: what is on its disk is there, and no session. (When one backend crashes, all do.)
 //!
 //! Left out: how long a restart, a promotion or the end of a backend takes (a real one has a lock for some ms more), `max_connections`,
-//! other isolation levels, snapshots of standbys for longer than a statement, archives and `pg_rewind`, cascading and several standbys,
+//! other isolation levels, several databases but for advisory locks (rows and sequences are one set), snapshots of standbys for longer than a statement, archives and `pg_rewind`, cascading and several standbys,
 //! checkpoints by themselves (the first would come after 5 min).
 
 mod backends;
@@ -139,7 +139,8 @@ impl Service<Locks> for Postgres {
         match message {
             Message::Pg(request) => self.take_in(cx, from, request),
             Message::PgFromStandby(says) => self.standby_says(cx, from, says),
-            other => panic!("not a statement: {other:?}"),
+            // Who speaks something else is hung up on.
+            _ => cx.close(from.conn),
         }
         self.settle(cx);
     }

@@ -34,8 +34,8 @@ impl fmt::Debug for Refusal {
 /// none: it can.
 #[must_use]
 pub fn refusals(cell: &Cell, seeds: Range<u64>) -> Vec<Refusal> {
-    if let Service::Sentinel(_) | Service::Etcd(_) | Service::ZooKeeper(_) | Service::Postgres(_) = cell.service {
-        return vec![Refusal("servers that are clients of each other: no service opens a connection here".to_owned())];
+    if let Some(why) = of_service(cell) {
+        return vec![Refusal(why.to_owned())];
     }
     let contender = Contender::built_in(&cell.lock);
     let player = Player::new(cell, &contender);
@@ -50,6 +50,27 @@ pub fn refusals(cell: &Cell, seeds: Range<u64>) -> Vec<Refusal> {
     refusals.sort();
     refusals.dedup();
     refusals
+}
+
+/// Why these servers cannot be played, whatever the seed.
+fn of_service(cell: &Cell) -> Option<&'static str> {
+    const OPENS: &str = "servers that are clients of each other: no service opens a connection here";
+    const SILENT: &str = "a server that finds out whether a silent client is there: no machine asks here";
+    let is_silent = |fault: &scenarios::cell::Fault| {
+        use scenarios::cell::What::{Cut, Drop, HalfOpen, PowerOff};
+        matches!(fault.what, Cut { .. } | Drop(_) | HalfOpen { .. } | PowerOff(_))
+    };
+    match &cell.service {
+        Service::Redis(_) => None,
+        Service::Sentinel(_) | Service::Etcd(_) | Service::ZooKeeper(_) => Some(OPENS),
+        Service::Postgres(servers) if servers.standbys > 0 || servers.pooler.is_some() => Some(OPENS),
+        Service::Postgres(servers)
+            if servers.timeouts.idle_session + servers.timeouts.idle_in_transaction > Duration::ZERO =>
+        {
+            Some("a server that ends sessions by itself: no service closes a connection here")
+        }
+        Service::Postgres(_) => cell.faults.iter().any(is_silent).then_some(SILENT),
+    }
 }
 
 pub(crate) fn of_node(spec: &NodeSpec) -> Option<Refusal> {

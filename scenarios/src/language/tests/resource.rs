@@ -220,7 +220,14 @@ fn objects_in_the_locks_own_store_are_read_and_written_behind_what_it_can_compar
     let open = "{ check = \"open\", lives-in = «\"lock-service\"» }";
     refuse(
         &with(open, "\"read\""),
-        "of objects in the lock's own store only those of `etcd`, `zookeeper` and `curator` are modelled: `lock = \"etcd\"`",
+        "of objects in the lock's own store only those of `etcd`, `zookeeper`, `curator`, `postgres` and `postgres-row` are \
+         modelled: `lock = \"etcd\"`",
+    );
+    let postgres = with("{ check = \"owner_key\", lives-in = «\"lock-service\"» }", "\"read\"")
+        .replace("\"redis\"", "\"postgres\"");
+    refuse(
+        &postgres,
+        "PostgreSQL has no key to look at: who writes on the connection that has the lock has it (`open`)",
     );
     for step in ["{ effect = \"mail\" }", "{ write = { takes = \"5ms\" } }", "\"ticket\""] {
         refuse(&etcd(open, step), "in the lock's own store objects are read and written, which takes no time");
