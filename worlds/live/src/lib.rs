@@ -12,17 +12,19 @@
 //! | [`servers::etcd`] | etcd, one member or several |
 //! | [`servers::zookeeper`] | ZooKeeper, one server or several |
 //! | [`servers::postgres`] | PostgreSQL, a primary or its standby |
+//! | [`servers::pgbouncer`] | a pooler before PostgreSQL |
 //! | [`mod@clock`] | a server's own wall clock: one that stands still until it is set, or one that is ahead |
 //! | [`resp`] | a connection to Redis that keeps replies as they came |
 //! | [`gateway`] | what an etcd server is asked over HTTP |
 //! | [`jute`] | a connection to ZooKeeper |
 //! | [`pg`] | a connection to PostgreSQL |
 //! | [`run`] | one run: servers, processes, faults, the guarded resource |
-//! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio, the `redis` crate, HTTP for etcd, ZooKeeper's own protocol |
+//! | [`client`] | a client's process: `Host`, `Stage`, `Calls` over tokio, the `redis` crate, HTTP for etcd, ZooKeeper's and PostgreSQL's own protocols |
 //! | `line` | what the two say to each other |
 //! | `witness`, `ledger` | what a server tells of itself; who owned which key when |
 //! | `revisions` | the same of an etcd cluster, from what its members tell |
 //! | `changes` | the same of a ZooKeeper ensemble, from what its servers have written down |
+//! | `backends` | the same of PostgreSQL servers, from what they have logged |
 //! | [`record`] | a history as JSON Lines, written and read |
 //! | [`refusals`] | the table of faults: how each is played, or why not |
 //! | `now` | what the machine's clocks read |
@@ -43,11 +45,14 @@
 //! | a client asks a member of etcd over its JSON gateway, each open request on a line of its own | on one stream |
 //! | a cut, lost or late message between a client and a member is so at the client's end | on the way |
 //! | which server of a ZooKeeper ensemble leads at first is theirs to say | the first |
+//! | of what becomes of advisory locks, the time is known to the ms, and by who asked and was answered | to the ns |
+//! | a PostgreSQL server that is killed is back after some 100 ms more, and takes up nothing else meanwhile | at once |
 //! | of what happens in an ensemble, the time is known to the ms, and by who asked and was answered | to the ns |
 //!
 //! The seed decides what is drawn: the owner values, the delays between tries, how long a fault lasts. It does not decide
 //! who comes first.
 
+mod backends;
 mod changes;
 pub mod client;
 pub mod clock;

@@ -134,6 +134,17 @@ pub(crate) enum Report {
         /// To which request.
         xid: i32,
     },
+    /// It states something to a PostgreSQL server.
+    States(States),
+    /// The server's answer is there.
+    Stated {
+        /// When.
+        at: SimTime,
+        /// To which statement.
+        call: u64,
+        /// It was done, and the answer is not no.
+        is_done: bool,
+    },
     /// A message has met that strike.
     Met { strike: usize },
     /// It asks the guarded resource.
@@ -225,6 +236,20 @@ pub(crate) struct Sends {
     /// In which session, and with which number: by these the servers' logs know it.
     pub(crate) session: u64,
     pub(crate) xid: i32,
+}
+
+/// A statement on its way to a PostgreSQL server, or to a pooler before one.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct States {
+    /// When it was about to be sent.
+    pub(crate) at: SimTime,
+    /// Its number, unique in its client's process: with its node, it stands before the statement.
+    pub(crate) call: u64,
+    pub(crate) server: NodeId,
+    /// On whose behalf.
+    pub(crate) attempt: Option<AttemptId>,
+    /// The lock of whose key it is, if it asks for one.
+    pub(crate) lock: Option<Name>,
 }
 
 /// Writes one line.

@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode};
 use clap::Parser;
 use fencepost::exit::Exit;
 use fencepost_live::servers::etcd::EtcdCluster;
+use fencepost_live::servers::postgres::PgServer;
 use fencepost_live::servers::redis::RedisServer;
 use fencepost_live::servers::zookeeper::ZkEnsemble;
 use fencepost_live::{Source, client, servers};
@@ -90,6 +91,7 @@ fn versions<'c>(cells: impl Iterator<Item = &'c Cell>) -> Result<String, Failure
     let programs = [
         ("redis-server", RedisServer::version as Version, is_redis as fn(&Service) -> bool),
         ("etcd-server", EtcdCluster::version, |service| matches!(service, Service::Etcd(_))),
+        ("postgresql-15", PgServer::version, |service| matches!(service, Service::Postgres(_))),
         ("zookeeper", ZkEnsemble::version, |service| matches!(service, Service::ZooKeeper(_))),
     ];
     let needed = programs.into_iter().filter(|(.., of)| services.iter().any(|service| of(service)));

@@ -7,11 +7,14 @@ use std::fmt;
 use host::{Duration, NodeId, Operation, Span};
 use models::Nudge;
 use models::lock::etcd::Version;
-use models::lock::{Persistence, ServerKind, Service, TtlClock, ZkServers};
+use models::lock::{
+    Lock, Persistence, PgLock, PgServers, PgTimeouts, ServerKind, Service, Synchronous, TtlClock, ZkServers,
+};
 use models::script::points;
 use scenarios::{Cell, Contender, Player};
 use sim::{Fault, Held, Lasts, Link, MessageMatch, NodeSpec, Target, What, When};
 
+use crate::backends;
 use crate::run::servers::kinds;
 use crate::run::world::{Cast, World};
 
@@ -52,10 +55,13 @@ pub fn refusals(cell: &Cell, seed: u64) -> Vec<Refusal> {
         sentinels: of_kind(ServerKind::Sentinel),
         members: of_kind(ServerKind::Etcd).into_iter().chain(of_kind(ServerKind::ZooKeeper)).collect(),
         ensemble: of_kind(ServerKind::ZooKeeper),
+        databases: of_kind(ServerKind::Postgres).into_iter().chain(of_kind(ServerKind::PgStandby)).collect(),
+        standbys: of_kind(ServerKind::PgStandby),
+        poolers: of_kind(ServerKind::PgBouncer),
         operations: [cell.lock.facts().operations, cell.lock.facts().pushes].concat(),
-        leads: kinds(cell)
-            .iter()
-            .any(|kind| matches!(kind, ServerKind::Primary | ServerKind::Etcd | ServerKind::ZooKeeper)),
+        leads: kinds(cell).iter().any(|kind| {
+            matches!(kind, ServerKind::Primary | ServerKind::Etcd | ServerKind::ZooKeeper | ServerKind::Postgres)
+        }),
     };
     why.extend(world.nodes.iter().flat_map(|(spec, cast)| of_node(spec, cast)));
     if roles.members.iter().any(|member| world.nodes[member.index()].0.wall_offset != 0) {
@@ -97,11 +103,10 @@ fn of_service(cell: &Cell) -> Vec<String> {
             | ServerKind::Replica
             | ServerKind::Sentinel
             | ServerKind::Etcd
-            | ServerKind::ZooKeeper => {}
-            ServerKind::Postgres | ServerKind::PgStandby => {
-                why.push("a PostgreSQL server: nobody starts it yet".to_owned());
-            }
-            ServerKind::PgBouncer => why.push("a pooler: nobody starts it yet".to_owned()),
+            | ServerKind::ZooKeeper
+            | ServerKind::Postgres
+            | ServerKind::PgStandby
+            | ServerKind::PgBouncer => {}
             #[expect(unreachable_patterns, reason = "a new kind of server is refused until it has its line here")]
             _ => why.push(format!("a server that is a {}: nobody starts it yet", kind.role())),
         }
@@ -124,10 +129,48 @@ fn of_service(cell: &Cell) -> Vec<String> {
             why.push("objects in an ensemble: what is read of them leaves no trace in its log".to_owned());
         }
     }
+    why.extend(of_postgres(cell).into_iter().map(str::to_owned));
     if cell.service.redis().ttl_clock == TtlClock::Monotonic {
         why.push("a server that counts leases on the monotonic clock: there is none".to_owned());
     }
     why
+}
+
+fn of_postgres(cell: &Cell) -> Vec<&'static str> {
+    let Service::Postgres(servers) = &cell.service else { return Vec::new() };
+    let mut why = Vec::new();
+    if !matches!(cell.lock, Lock::Postgres(PgLock::Advisory(_))) {
+        why.push("a lock that is a row: what becomes of rows no server writes into its log");
+    }
+    if cell.resource.is_in_store {
+        why.push("objects in the database: what becomes of rows no server writes into its log");
+    }
+    if servers.lag != Span::Fixed(Duration::ZERO) {
+        why.push("a lag of what is replicated: nobody holds back what a real primary sends");
+    }
+    why
+}
+
+/// How a PostgreSQL server is started that is to be set so.
+pub(crate) fn pg_settings(set: &PgServers) -> Vec<(&'static str, String)> {
+    let millis = |duration: Duration| duration.as_millis().to_string();
+    let PgTimeouts { deadlock, lock, statement, idle_session, idle_in_transaction, connection_check } = set.timeouts;
+    let mut settings = vec![
+        ("deadlock_timeout", millis(deadlock)),
+        ("lock_timeout", millis(lock)),
+        ("statement_timeout", millis(statement)),
+        ("idle_session_timeout", millis(idle_session)),
+        ("idle_in_transaction_session_timeout", millis(idle_in_transaction)),
+        ("client_connection_check_interval", millis(connection_check)),
+        ("tcp_keepalives_idle", set.keepalive.idle.as_secs().to_string()),
+        ("tcp_keepalives_interval", set.keepalive.interval.as_secs().to_string()),
+        ("tcp_keepalives_count", set.keepalive.count.to_string()),
+    ];
+    if set.synchronous == Synchronous::Standby {
+        settings.push(("synchronous_standby_names", "standby".to_owned()));
+    }
+    settings.extend(backends::SETTINGS.map(|(name, value)| (name, value.to_owned())));
+    settings
 }
 
 /// How a Redis server is started that is to be set so.
@@ -167,6 +210,10 @@ struct Roles {
     members: Vec<NodeId>,
     /// The second of these.
     ensemble: Vec<NodeId>,
+    /// PostgreSQL servers, those that begin as standbys, and poolers.
+    databases: Vec<NodeId>,
+    standbys: Vec<NodeId>,
+    poolers: Vec<NodeId>,
     /// What is asked of the lock servers, and what they push.
     operations: Vec<Operation>,
     /// Whether some server is a primary.
@@ -207,6 +254,9 @@ impl Roles {
             // By what the program is told.
             What::Cancel(_) => Ok(()),
             // A server has a clock of its own, preloaded; a client reads the machine's, and adds to it.
+            What::StepClock(targets, _) if self.touch(&self.databases, targets) => {
+                Err("a PostgreSQL server reads the machine's clock, by which its log tells when")
+            }
             What::StepClock(targets, _) if self.has_a_member(targets) => {
                 Err("a server of a cluster reads the machine's clock")
             }
@@ -222,6 +272,8 @@ impl Roles {
             What::PowerOff(_) => Err("a process can be killed, but what it wrote is with the kernel and safe"),
             What::Restore(..) => Err("nobody makes a backup of a server's folder"),
             What::Shortage(..) | What::SlowDisk(..) => Err("the machine has disk and memory"),
+            // As an operator does.
+            What::Nudge(targets, Nudge::Promote) if self.are(&self.standbys, targets) => Ok(()),
             What::Nudge(..) => Err("nobody can reach into the server"),
             // By the client itself, which loses what it is about to send and what has just come.
             What::Cut(links, Held::Dropped) if links.iter().all(|link| self.is_of_a_client(link)) => Ok(()),
@@ -248,10 +300,11 @@ impl Roles {
         Ok(())
     }
 
-    /// Whether a client of etcd is at one end of it, and a member at the other.
+    /// Whether a client of etcd or PostgreSQL is at one end of it, and a server at the other.
     fn is_of_a_client(&self, link: &Link) -> bool {
         let is = |nodes: &[NodeId], target| matches!(target, Target::Node(node) if nodes.contains(&node));
-        let joins = |one, other| is(&self.clients, one) && is(&self.members, other);
+        let is_far = |other| is(&self.members, other) || is(&self.databases, other);
+        let joins = |one, other| is(&self.clients, one) && is_far(other);
         joins(link.from, link.to) || joins(link.to, link.from)
     }
 
@@ -259,6 +312,19 @@ impl Roles {
     fn is_read_by_a_client(&self, matches: &MessageMatch) -> bool {
         let counts_alone = matches.nth.is_none() || matches.clients.len() == 1;
         !self.members.is_empty() && counts_alone && self.operations.contains(&matches.operation)
+    }
+
+    fn are(&self, nodes: &[NodeId], targets: &[Target]) -> bool {
+        targets.iter().all(|target| matches!(target, Target::Node(node) if nodes.contains(node)))
+    }
+
+    fn touch(&self, nodes: &[NodeId], targets: &[Target]) -> bool {
+        !nodes.is_empty()
+            && targets.iter().any(|target| match target {
+                Target::Node(node) => nodes.contains(node),
+                Target::Leader => true,
+                Target::Reacher => false,
+            })
     }
 
     fn has_a_member(&self, targets: &[Target]) -> bool {
@@ -273,6 +339,9 @@ impl Roles {
         let watches = |target: &Target| matches!(target, Target::Node(node) if self.sentinels.contains(node));
         if targets.iter().any(watches) {
             return Err("a Sentinel that ends is not played yet");
+        }
+        if self.touch(&self.poolers, targets) {
+            return Err("a pooler that ends is not played yet");
         }
         let is_of_ensemble = |target: &Target| match target {
             Target::Node(node) => self.ensemble.contains(node),

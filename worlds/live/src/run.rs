@@ -55,9 +55,10 @@ use self::members::MemberAgain;
 use self::moments::{Due, Trigger};
 use self::servers::Started;
 use self::world::{Cast, World};
+use crate::backends::{AllStated, Stated};
 use crate::changes::AllAsked;
 use crate::ledger::{Heard, Sent};
-use crate::line::{Order, Part, Report, Seat};
+use crate::line::{Order, Part, Report, Seat, States};
 use crate::now;
 use crate::revisions::{self, Asked};
 use crate::witness::Told;
@@ -170,6 +171,8 @@ pub(crate) struct Coordinator {
     asked: Vec<Asked>,
     /// What servers of an ensemble were asked.
     sent_to_ensemble: AllAsked,
+    /// What servers of PostgreSQL were asked.
+    stated: AllStated,
     told_upto: BTreeMap<NodeId, Revision>,
     /// Up to which revision each has to tell before all is told.
     fenced: BTreeMap<NodeId, Revision>,
@@ -208,6 +211,8 @@ impl Coordinator {
                         }
                         Started::Sentinel(sentinel) => Runs::Sentinel(sentinel),
                         Started::ZooKeeper(server) => Runs::ZooKeeper(server),
+                        Started::Postgres(server) => Runs::Postgres(server),
+                        Started::Pooler(pooler) => Runs::Pooler(pooler),
                         Started::Member(member) => {
                             let (teller, lines) = (tell.clone(), members::listen(&member)?);
                             std::thread::spawn(move || members::attend(node, 0, &lines, &teller));
@@ -250,6 +255,7 @@ impl Coordinator {
             revisions: Vec::new(),
             asked: Vec::new(),
             sent_to_ensemble: AllAsked::new(),
+            stated: AllStated::new(),
             told_upto: BTreeMap::new(),
             fenced: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -379,6 +385,17 @@ impl Coordinator {
             Report::Asks(asks) => self.asks(node, life, &asks),
             Report::Sends(sends) => self.sends(&sends),
             Report::Heard { at, session, xid } => self.heard_from_ensemble(at, SessionId(session), xid),
+            Report::States(States { at, call, server, attempt, lock }) => {
+                self.meet(server);
+                self.messages += 1;
+                self.stated.insert((node, life, call), Stated { at, attempt, lock, answered: None });
+            }
+            Report::Stated { at, call, is_done } => {
+                self.messages += 1;
+                if let Some(stated) = self.stated.get_mut(&(node, life, call)) {
+                    stated.answered = Some((at, is_done));
+                }
+            }
             Report::Replied { at, call, status, body } => self.replied((node, life, call), at, (status, &body)),
             Report::Operates { call, attempt, op } => self.operate((node, life), call, attempt, op),
             Report::Interrupted { strike, waited } => self.met(strike, waited),
@@ -408,7 +425,7 @@ impl Coordinator {
 
 /// Whether the first server of that kind is the one whom the role of a leader means, at first.
 const fn leads_at_first(kind: ServerKind) -> bool {
-    matches!(kind, ServerKind::Primary | ServerKind::Etcd | ServerKind::ZooKeeper)
+    matches!(kind, ServerKind::Primary | ServerKind::Etcd | ServerKind::ZooKeeper | ServerKind::Postgres)
 }
 
 fn id(index: usize) -> NodeId {

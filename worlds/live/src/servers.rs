@@ -4,6 +4,7 @@
 //! Processes are only ever told by their ids.
 
 pub mod etcd;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod redis;
 pub mod sentinel;

@@ -36,6 +36,7 @@ pub struct LiveHost(Rc<Process>);
 
 struct Process {
     node: NodeId,
+    life: u32,
     zero: MonoTime,
     ports: BTreeMap<NodeId, u16>,
     line: RefCell<Box<dyn Write>>,
@@ -71,6 +72,7 @@ impl LiveHost {
         let stream = |purpose| Stream::new(seat.seed, purpose, entity, super::life(seat.life));
         Self(Rc::new(Process {
             node: seat.node,
+            life: seat.life,
             zero,
             ports: seat.ports.clone(),
             line: RefCell::new(line),
@@ -94,6 +96,11 @@ impl LiveHost {
     /// The true time.
     pub(super) fn now(&self) -> SimTime {
         now::since(self.0.zero)
+    }
+
+    /// Which client it is, and in which of its lives.
+    pub(super) fn seat(&self) -> (NodeId, u32) {
+        (self.0.node, self.0.life)
     }
 
     pub(super) fn scope(&self) -> Option<AttemptId> {

@@ -9,7 +9,7 @@ use super::lives::{Node, Runs};
 use super::{Coordinator, Event, PATIENCE, id};
 use crate::ledger::owners;
 use crate::line::Report;
-use crate::{changes, now, revisions};
+use crate::{backends, changes, now, revisions};
 
 impl Coordinator {
     /// Ends everything, hears what is still to be heard, and makes up the account.
@@ -82,6 +82,7 @@ impl Coordinator {
             let (node, clocks) = (id(server), self.nodes[server].clocks(self.clocks, SimTime::NEVER));
             let copies = match kind {
                 ServerKind::Sentinel | ServerKind::Etcd | ServerKind::ZooKeeper => continue,
+                ServerKind::Postgres | ServerKind::PgStandby | ServerKind::PgBouncer => continue,
                 ServerKind::Replica => stream.as_ref(),
                 _ => None,
             };
@@ -101,6 +102,17 @@ impl Coordinator {
             let account = self.account_of_ensemble(id(ensemble));
             entries.extend(account.entries);
             self.doubts.extend(account.doubts);
+        }
+        for server in 0..self.nodes.len() {
+            let Runs::Postgres(running) = &self.nodes[server].runs else { continue };
+            match running.log() {
+                Ok(log) => {
+                    let account = backends::account(id(server), self.clocks, &log, &self.stated);
+                    entries.extend(account.entries);
+                    self.doubts.extend(account.doubts);
+                }
+                Err(error) => self.doubts.push(format!("a log cannot be read: {error}")),
+            }
         }
         entries
     }

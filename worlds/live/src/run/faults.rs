@@ -66,6 +66,7 @@ impl Coordinator {
             }
             What::Stall(_, part) if is_alive => self.change_stalled(node, *part, true),
             What::StepClock(_, by) => self.step_clock(node, *by),
+            What::Nudge(_, Nudge::Promote) if is_alive => self.promote(node),
             What::Cancel(_) if is_alive => self.order(node, &Order::Interrupt { strike }),
             _ => {}
         }

@@ -17,6 +17,8 @@ use crate::line::{self, Order, say};
 use crate::now;
 use crate::resp::Connection;
 use crate::servers::etcd::EtcdMember;
+use crate::servers::pgbouncer::PgBouncer;
+use crate::servers::postgres::{Ending, PgServer};
 use crate::servers::redis::RedisServer;
 use crate::servers::sentinel::Sentinel;
 use crate::servers::zookeeper::ZkServer;
@@ -55,6 +57,10 @@ pub(crate) enum Runs {
     Member(Option<Box<EtcdMember>>),
     /// A server of a ZooKeeper ensemble.
     ZooKeeper(Box<ZkServer>),
+    /// A PostgreSQL server.
+    Postgres(Box<PgServer>),
+    /// A pooler before one.
+    Pooler(Box<PgBouncer>),
     /// The guarded resource, in this process.
     Resource,
 }
@@ -68,6 +74,8 @@ impl Runs {
             Self::Sentinel(sentinel) => sentinel.pause(),
             Self::Member(Some(member)) => member.pause(),
             Self::ZooKeeper(server) => server.pause(),
+            Self::Postgres(server) => server.pause(),
+            Self::Pooler(pooler) => pooler.pause(),
             _ => Ok(()),
         }
     }
@@ -80,6 +88,8 @@ impl Runs {
             Self::Sentinel(sentinel) => sentinel.resume(),
             Self::Member(Some(member)) => member.resume(),
             Self::ZooKeeper(server) => server.resume(),
+            Self::Postgres(server) => server.resume(),
+            Self::Pooler(pooler) => pooler.resume(),
             _ => Ok(()),
         }
     }
@@ -95,6 +105,8 @@ impl Runs {
             Self::Sentinel(sentinel) => sentinel.set_ahead(ahead),
             // To set its clock is refused.
             Self::ZooKeeper(server) => server.set_ahead(ahead),
+            // Refused as well: a log would not tell when.
+            Self::Postgres(_) | Self::Pooler(_) => Err(io::Error::other("it reads the machine's clock")),
         }
     }
 }
@@ -332,8 +344,15 @@ impl Coordinator {
             }
             Runs::Server(Some(server)) if kill => server.kill().map(drop),
             Runs::Server(Some(server)) => server.shut_down().map(drop),
-            // To kill a Sentinel is refused, or a server of ZooKeeper.
-            Runs::Server(None) | Runs::Member(None) | Runs::Sentinel(_) | Runs::ZooKeeper(_) | Runs::Resource => Ok(()),
+            Runs::Postgres(server) if kill => server.kill().map(drop),
+            Runs::Postgres(server) => server.stop(Ending::Fast).map(drop),
+            // To kill a Sentinel is refused, or a server of ZooKeeper, or a pooler.
+            Runs::Server(None)
+            | Runs::Member(None)
+            | Runs::Sentinel(_)
+            | Runs::ZooKeeper(_)
+            | Runs::Pooler(_)
+            | Runs::Resource => Ok(()),
             Runs::Member(Some(member)) if kill => member.kill().map(drop),
             Runs::Member(Some(member)) => member.shut_down().map(drop),
         };
@@ -381,7 +400,16 @@ impl Coordinator {
                 let Some(member) = member.take() else { return };
                 self.start_member_again(node, life, member);
             }
-            Runs::Sentinel(_) | Runs::ZooKeeper(_) | Runs::Resource => {}
+            Runs::Postgres(server) => {
+                // In this thread: the kernel takes the server for the child of the one that starts it.
+                let again = server.start_again();
+                (state.is_alive, state.paused) = (true, 0);
+                state.record(now::since(self.zero));
+                if let Err(error) = again {
+                    self.doubt(format!("a lock server did not start again: {error}"));
+                }
+            }
+            Runs::Sentinel(_) | Runs::ZooKeeper(_) | Runs::Pooler(_) | Runs::Resource => {}
         }
     }
 

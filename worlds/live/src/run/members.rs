@@ -8,7 +8,9 @@ use std::time::Duration;
 use host::{MonoTime, NodeId, SimTime};
 use models::etcd::wire::Json;
 use models::etcd::{self, Body, Keys, Push, Range, Reply, Revision, Rpc, Watch};
+use models::lock::ServerKind;
 use models::zookeeper::SessionId;
+use spec::{Entry, Note};
 
 use super::lives::Runs;
 use super::{Coordinator, Event};
@@ -127,6 +129,21 @@ impl Coordinator {
         let stands = |node: &NodeId| matches!(said[node.index()], Some(None));
         self.leader = leads.max().map(|(_, node)| node).or_else(|| self.leader.filter(stands));
         self.leader
+    }
+
+    /// An operator makes a standby the primary. (The one that it followed is not told.)
+    pub(super) fn promote(&mut self, node: NodeId) {
+        let Runs::Postgres(server) = &self.nodes[node.index()].runs else { return };
+        let promoted = server.promote();
+        let primary = self.kinds.iter().position(|kind| *kind == ServerKind::Postgres).map(super::id);
+        if let Err(error) = promoted {
+            return self.doubt(format!("{} could not be promoted: {error}", self.name(node)));
+        }
+        if let Some(instead_of) = primary {
+            let note = Note::Promoted { authority: node, instead_of };
+            self.notes.push(Entry { at: self.now(), node, note });
+        }
+        self.leader = Some(node);
     }
 
     /// A member starts again; the run's end waits for it.

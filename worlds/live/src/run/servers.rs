@@ -4,15 +4,17 @@ use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use models::lock::{SentinelServers, ServerKind, Service};
+use models::lock::{PgServers, SentinelServers, ServerKind, Service};
 use scenarios::Cell;
 use sim::NodeSpec;
 
 use super::PATIENCE;
 use super::lives::{Up, guard, open};
-use crate::refusal::settings;
+use crate::refusal::{pg_settings, settings};
 use crate::resp::Connection;
 use crate::servers::etcd::{EtcdCluster, EtcdMember};
+use crate::servers::pgbouncer::PgBouncer;
+use crate::servers::postgres::{PgServer, PgTemplate};
 use crate::servers::redis::RedisServer;
 use crate::servers::sentinel::Sentinel;
 use crate::servers::zookeeper::{ZkEnsemble, ZkServer};
@@ -23,6 +25,8 @@ pub(super) enum Started {
     Sentinel(Sentinel),
     Member(Box<EtcdMember>),
     ZooKeeper(Box<ZkServer>),
+    Postgres(Box<PgServer>),
+    Pooler(Box<PgBouncer>),
 }
 
 impl Started {
@@ -33,6 +37,8 @@ impl Started {
             Self::Sentinel(sentinel) => sentinel.port(),
             Self::Member(member) => member.port(),
             Self::ZooKeeper(server) => server.port(),
+            Self::Postgres(server) => server.port(),
+            Self::Pooler(pooler) => pooler.port(),
         }
     }
 }
@@ -57,6 +63,9 @@ pub(super) fn start<'n>(
         let servers = ZkEnsemble::start_set(servers, &guard()?)?.into_servers();
         return Ok(servers.into_iter().map(|server| Started::ZooKeeper(Box::new(server))).collect());
     }
+    if let Service::Postgres(servers) = &cell.service {
+        return postgres(servers);
+    }
     let settings = settings(&cell.service);
     let mut started: Vec<Started> = Vec::new();
     for (kind, spec) in kinds(cell).into_iter().zip(nodes) {
@@ -80,6 +89,20 @@ pub(super) fn start<'n>(
         are_in_touch(&started, servers)?;
     }
     Ok(started)
+}
+
+/// A primary, its standby, and the pooler before it, as far as they are asked for.
+fn postgres(set: &PgServers) -> io::Result<Vec<Started>> {
+    let (template, settings) = (PgTemplate::new()?, pg_settings(set));
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let primary = PgServer::start_set(&template, &settings, Some(guard()?), None)?;
+    let standby = match set.standbys {
+        0 => None,
+        _ => Some(primary.follow(&template, &settings, Some(guard()?), None)?),
+    };
+    let pooler = set.pooler.map(|pooler| PgBouncer::start(primary.port(), &pooler, Some(&guard()?))).transpose()?;
+    let servers = [Some(primary), standby].into_iter().flatten().map(|server| Started::Postgres(Box::new(server)));
+    Ok(servers.chain(pooler.map(|pooler| Started::Pooler(Box::new(pooler)))).collect())
 }
 
 fn sentinel(primary: u16, servers: &SentinelServers, ahead: Option<i64>) -> io::Result<Sentinel> {

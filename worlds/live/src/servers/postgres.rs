@@ -63,13 +63,13 @@ pub enum Ending {
 
 /// Whom a server is to be run as: not root. `None`: whoever this is.
 #[derive(Clone, Copy, Debug)]
-struct User {
-    uid: u32,
-    gid: u32,
+pub(super) struct User {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
 }
 
 impl User {
-    fn find() -> io::Result<Option<Self>> {
+    pub(super) fn find() -> io::Result<Option<Self>> {
         if !getuid().is_root() {
             return Ok(None);
         }
@@ -84,7 +84,7 @@ impl User {
     }
 
     /// That program, as that user.
-    fn command(user: Option<Self>, mut command: Command) -> Command {
+    pub(super) fn command(user: Option<Self>, mut command: Command) -> Command {
         if let Some(Self { uid, gid }) = user {
             command.uid(uid).gid(gid);
         }
@@ -92,7 +92,7 @@ impl User {
     }
 
     /// A new folder of that user.
-    fn folder(user: Option<Self>) -> io::Result<TempDir> {
+    pub(super) fn folder(user: Option<Self>) -> io::Result<TempDir> {
         let folder = tempfile::Builder::new().prefix("fencepost-postgres-").tempdir()?;
         if let Some(Self { uid, gid }) = user {
             chown(folder.path(), Some(uid), Some(gid))?;
@@ -362,6 +362,26 @@ impl PgServer {
             Ending::Immediate => Signal::QUIT,
         };
         self.process.take().ok_or_else(not_running)?.end(signal)
+    }
+
+    /// Stops it where it stands, all its processes, until it is [resumed](Self::resume).
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn pause(&self) -> io::Result<()> {
+        let process = self.process.as_ref().ok_or_else(not_running)?;
+        process.stop()?;
+        children(process.pid())?.into_iter().try_for_each(|child| kill(child, Signal::STOP))
+    }
+
+    /// Lets it run on.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn resume(&self) -> io::Result<()> {
+        let process = self.process.as_ref().ok_or_else(not_running)?;
+        children(process.pid())?.into_iter().try_for_each(|child| kill(child, Signal::CONT))?;
+        process.signal(Signal::CONT)
     }
 
     /// Kills one of its processes, that serves nobody in particular, and waits until it has begun anew, which it does by itself.
