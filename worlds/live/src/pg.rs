@@ -60,7 +60,10 @@ impl Hearing {
     pub(crate) fn next(&mut self) -> io::Result<Option<Said>> {
         while let Some(message) = Message::parse(&mut self.come)? {
             match message {
-                Message::BackendKeyData(key) => self.said.row = Some(vec![Some(key.process_id().to_string())]),
+                // A pooler makes one up, of all 32 bits.
+                Message::BackendKeyData(key) => {
+                    self.said.row = Some(vec![Some(key.process_id().cast_unsigned().to_string())]);
+                }
                 Message::DataRow(row) => self.said.row = Some(columns(&row)?),
                 Message::CommandComplete(done) => self.said.tag = Some(done.tag()?.to_owned()),
                 Message::ErrorResponse(error) => self.said.error = Some(failure(error.fields())?),

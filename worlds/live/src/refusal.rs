@@ -165,6 +165,7 @@ pub(crate) fn pg_settings(set: &PgServers) -> Vec<(&'static str, String)> {
         ("tcp_keepalives_idle", set.keepalive.idle.as_secs().to_string()),
         ("tcp_keepalives_interval", set.keepalive.interval.as_secs().to_string()),
         ("tcp_keepalives_count", set.keepalive.count.to_string()),
+        ("tcp_user_timeout", millis(set.keepalive.user_timeout)),
     ];
     if set.synchronous == Synchronous::Standby {
         settings.push(("synchronous_standby_names", "standby".to_owned()));

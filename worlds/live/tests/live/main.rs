@@ -9,6 +9,7 @@ mod program;
 use std::process::ExitCode;
 
 use fencepost_live::servers::etcd::EtcdCluster;
+use fencepost_live::servers::postgres::PgServer;
 use fencepost_live::servers::redis::RedisServer;
 use fencepost_live::servers::zookeeper::ZkEnsemble;
 use libtest_mimic::{Arguments, Failed, Trial, run};
@@ -16,10 +17,12 @@ use libtest_mimic::{Arguments, Failed, Trial, run};
 use program::{CELLS, CLUSTER, CLUSTERS, ENSEMBLE, ENSEMBLES, Program, SHORT};
 
 fn main() -> ExitCode {
-    let is_installed =
-        RedisServer::version().is_ok() && EtcdCluster::version().is_ok() && ZkEnsemble::version().is_ok();
+    let is_installed = RedisServer::version().is_ok()
+        && EtcdCluster::version().is_ok()
+        && ZkEnsemble::version().is_ok()
+        && PgServer::version().is_ok();
     let trial = |(name, play): Named| Trial::test(name, play).with_kind("live").with_ignored_flag(!is_installed);
-    let own: [Named; 15] = [
+    let own: [Named; 19] = [
         ("a pause of the holder breaks what the file says, and no more", a_pause_of_the_holder),
         ("what real servers cannot be made to do is refused in words", what_cannot_be_done),
         ("a mistake is an error at its place", a_mistake),
@@ -43,6 +46,12 @@ fn main() -> ExitCode {
         ("a pause of the holder on an ensemble of ZooKeeper", || is_as_expected(ENSEMBLE, ENSEMBLES)),
         ("who sorts by whole names is let in by the side of another", || is_as_expected(&["order-by-name"], 2)),
         ("what no ensemble is made to do is refused in words", no_such_ensemble),
+        ("a promoted standby of PostgreSQL gives an advisory lock again", || is_as_expected(PROMOTED, 2)),
+        ("through a pooler, the session that has the lock is another's", || {
+            is_as_expected(&["pg-pooler", "--cell", "case=same-session"], 4)
+        }),
+        ("what a server of PostgreSQL forgets when it dies, and what it does not", || is_as_expected(RESTARTED, 4)),
+        ("what no server of PostgreSQL is made to do is refused in words", no_such_database),
     ];
     let trials = own.into_iter().chain(left_behind::TRIALS).map(trial).collect();
     let conclusion = run(&Arguments::from_args(), trials);
@@ -113,6 +122,41 @@ fn no_such_etcd() -> Result<(), Failed> {
 fn no_such_ensemble() -> Result<(), Failed> {
     let (code, out, _) = Program::start(&["zookeeper-minority"])?.finish()?;
     if code != Some(3) || !out.contains("nobody stands between the processes of this machine") {
+        return Err(format!("exit {code:?}: {out}").into());
+    }
+    Ok(())
+}
+
+/// Who cannot reach the primary any more is B alone; to the standby, which stands on the same machine, nobody cuts anything. And
+/// the primary is shot between two looks of A's, not at one.
+const PROMOTED: &[&str] = &[
+    "pg-failover-two-holders",
+    "--cell",
+    "resource-of=open",
+    "--set",
+    r#"fault.split.cut={ between = ["pg-1", "B"] }"#,
+    "--set",
+    "fault.stonith.at=3500ms",
+];
+
+/// A number that was only asked for is on disk within 200 ms or not, so that cell may come out either way.
+const RESTARTED: &[&str] = &[
+    "pg-xid-token",
+    "--cell",
+    "next=restarted",
+    "--cell",
+    "token=xid-held",
+    "--cell",
+    "token=uncommitted-row",
+    "--cell",
+    "token=sequence",
+    "--cell",
+    "token=row",
+];
+
+fn no_such_database() -> Result<(), Failed> {
+    let (code, out, _) = Program::start(&["pg-rows", "--lock", "postgres-row"])?.finish()?;
+    if code != Some(3) || !out.contains("a lock that is a row: what becomes of rows no server writes into its log") {
         return Err(format!("exit {code:?}: {out}").into());
     }
     Ok(())
