@@ -27,7 +27,7 @@ use std::rc::Rc;
 use host::{Duration, MonoTime, Purpose};
 use spec::{Authorities, LockName, Token};
 
-use super::client::{Failure, Pool, Session, Way};
+use super::client::{Failure, Pool, Way};
 use super::names::row;
 use super::{
     Assign, Condition, Insert, Instant, OnConflict, Outcome, PgHost, PgRequest, Row, RowKey, Select, Table, Update,
@@ -47,8 +47,8 @@ struct Inner<H: PgHost> {
     seen: RefCell<BTreeMap<LockName, (i64, MonoTime)>>,
 }
 
-/// What a statement about the row came to.
-type Asked = Result<Option<Box<Row>>, Failure>;
+/// What a statement about the row came to: the row, and which server has it.
+type Asked = Result<Option<(Box<Row>, Authorities)>, Failure>;
 
 impl<H: PgHost> LeaseRow<H> {
     /// Locks on that server, with leases of that length.
@@ -63,21 +63,13 @@ impl<H: PgHost> Inner<H> {
     /// Asks something about the row, on a connection of the pool.
     async fn ask(&self, host: &H, request: PgRequest) -> Asked {
         let session = self.pool.take(host).await.ok_or(Failure::Lost)?;
-        let answer = Self::ask_on(&session, request).await;
+        let answer = session.ask(request).await;
+        let authority = Authorities::one(session.authority());
         self.pool.give_back(session).await;
-        answer
-    }
-
-    async fn ask_on(session: &Session<H>, request: PgRequest) -> Asked {
-        match session.ask(request).await? {
-            Outcome::Row(row) => Ok(row),
+        match answer? {
+            Outcome::Row(row) => Ok(row.map(|row| (row, authority))),
             _ => Ok(None),
         }
-    }
-
-    /// Which server locks.
-    fn authorities(&self) -> Authorities {
-        self.pool.way().servers.first().map_or(Authorities::NONE, |(_, authority)| Authorities::one(*authority))
     }
 
     /// `now`, and an instant so long after it, by the clock with which rows are written.
@@ -107,7 +99,7 @@ impl<H: PgHost> Inner<H> {
     async fn observe(&self, host: &H, lock: LockName, owner: Value) -> Asked {
         let row = row(Table::Leases, lock);
         let select = Select { row, for_update: None, errand: None };
-        let Some(found) = self.ask(host, PgRequest::Select(Box::new(select))).await? else {
+        let Some((found, _)) = self.ask(host, PgRequest::Select(Box::new(select))).await? else {
             let (set, on_conflict) = (self.claim(host, owner), OnConflict::Nothing);
             return self.ask(host, PgRequest::Insert(Box::new(Insert { row, set, on_conflict, errand: None }))).await;
         };
@@ -154,9 +146,9 @@ impl<H: PgHost> Recipe<H> for LeaseRow<H> {
             JudgedBy::Observed => self.0.observe(host, lock, owner.clone()).await,
         };
         match asked {
-            Ok(Some(row)) => {
+            Ok(Some((row, counted))) => {
                 let token = u64::try_from(row.version).ok().map(Token);
-                let (until, counted) = (Some(began + self.0.ttl), self.0.authorities());
+                let until = Some(began + self.0.ttl);
                 Acquired::Granted(Lease { proof: owner, token, until, counted })
             }
             Ok(None) | Err(Failure::Refused(_)) => Acquired::Denied,
