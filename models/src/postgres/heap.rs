@@ -42,9 +42,24 @@ struct Version {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
-    Lock,
+    Lock(RowLock),
     Update(Tid),
     Delete,
+}
+
+impl Mark {
+    const fn is_lock(self) -> bool {
+        matches!(self, Self::Lock(_))
+    }
+}
+
+/// How a row is locked, the weaker first. To others it is the same here: each keeps the other out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum RowLock {
+    /// `FOR NO KEY UPDATE`: as who is about to update it does.
+    NoKeyUpdate,
+    /// `FOR UPDATE`: as who asks for it does, or is about to delete it.
+    Update,
 }
 
 /// What a session that wants to lock or write a version finds.
@@ -114,7 +129,7 @@ impl Heap {
     pub(super) fn prune(&mut self, key: RowKey) {
         let Some(versions) = self.rows.get_mut(&key) else { return };
         let is_over = |xid: &Xid| !self.in_progress.contains_key(xid);
-        versions.retain(|version| !version.marks.iter().any(|(by, mark)| *mark != Mark::Lock && is_over(by)));
+        versions.retain(|version| !version.marks.iter().any(|(by, mark)| !mark.is_lock() && is_over(by)));
         for version in &mut *versions {
             version.marks.retain(|(by, _)| !is_over(by));
         }
@@ -143,7 +158,7 @@ impl Heap {
     /// The version that a statement of that session sees, as it begins.
     pub(super) fn visible(&self, key: RowKey, me: Pid) -> Option<Tid> {
         let is_seen = |version: &&Version| {
-            let is_gone = |(by, mark): &(Xid, Mark)| *mark != Mark::Lock && !self.is_others(*by, me);
+            let is_gone = |(by, mark): &(Xid, Mark)| !mark.is_lock() && !self.is_others(*by, me);
             !self.is_others(version.by, me) && !version.marks.iter().any(is_gone)
         };
         self.rows.get(&key)?.iter().find(is_seen).map(|version| version.tid)
@@ -167,7 +182,7 @@ impl Heap {
         if let Some((xid, _)) = version.marks.iter().find(|(by, _)| self.is_others(*by, me)) {
             return State::Busy(*xid);
         }
-        match version.marks.iter().rev().find(|(_, mark)| *mark != Mark::Lock) {
+        match version.marks.iter().rev().find(|(_, mark)| !mark.is_lock()) {
             Some((_, Mark::Update(next))) => State::Updated(*next),
             Some(_) => State::Deleted,
             None => State::Free,
@@ -180,7 +195,7 @@ impl Heap {
         if self.is_others(version.by, me) {
             return Look::Depends(version.by);
         }
-        match version.marks.iter().rev().find(|(_, mark)| *mark != Mark::Lock) {
+        match version.marks.iter().rev().find(|(_, mark)| !mark.is_lock()) {
             Some((by, _)) if self.is_others(*by, me) => Look::Depends(*by),
             Some((_, Mark::Update(next))) => Look::Updated(*next),
             Some(_) => Look::Deleted,
@@ -200,9 +215,16 @@ impl Heap {
         InTheWay::Nothing
     }
 
+    /// Whether that session has locked a version already, in that way or a stronger one.
+    pub(super) fn has_locked(&self, key: RowKey, tid: Tid, me: Pid, lock: RowLock) -> bool {
+        let marks = self.version(key, tid).map_or(&[][..], |version| &version.marks);
+        let is_own = |xid: &Xid| self.in_progress.get(xid) == Some(&me);
+        marks.iter().any(|(by, mark)| is_own(by) && matches!(mark, Mark::Lock(has) if *has >= lock))
+    }
+
     /// Locks a version.
-    pub(super) fn lock(&mut self, key: RowKey, tid: Tid, xid: Xid) {
-        self.mark(key, tid, xid, Mark::Lock);
+    pub(super) fn lock(&mut self, key: RowKey, tid: Tid, xid: Xid, lock: RowLock) {
+        self.mark(key, tid, xid, Mark::Lock(lock));
     }
 
     /// A row that was not there.
@@ -292,7 +314,7 @@ mod tests {
     fn what_has_failed_was_never_there() {
         let (mut heap, old) = heap();
         let before = heap.rows.clone();
-        heap.lock(KEY, old, Xid(10));
+        heap.lock(KEY, old, Xid(10), RowLock::Update);
         let new = heap.update(KEY, old, Xid(10), row(1));
         heap.delete(KEY, new, Xid(10));
         assert_eq!((heap.visible(KEY, A), heap.visible(KEY, B)), (None, Some(old)));
@@ -303,7 +325,7 @@ mod tests {
     #[test]
     fn a_savepoint_that_failed_leaves_the_lock_that_its_transaction_had_before() {
         let (mut heap, old) = heap();
-        heap.lock(KEY, old, Xid(10));
+        heap.lock(KEY, old, Xid(10), RowLock::Update);
         heap.begin(Xid(11), A);
         heap.update(KEY, old, Xid(11), row(1));
         heap.abort(Xid(11), &touched());

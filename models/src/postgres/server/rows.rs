@@ -20,7 +20,7 @@ use spec::{Note, Version};
 use super::super::answer::Outcome;
 use super::super::api::{PgRequest, Wait};
 use super::super::error::SqlState;
-use super::super::heap::InTheWay;
+use super::super::heap::{InTheWay, RowLock};
 use super::super::key::{Pid, Strength};
 use super::super::lock_table::{LockTag, Tid};
 use super::super::row::{Assign, Condition, Instant, OnConflict, Row, RowKey, Table, VersionTo};
@@ -147,17 +147,20 @@ impl Postgres {
         errand: Option<Errand>,
     ) -> Step {
         let Some(row) = self.heap.row(key, tid).cloned() else { return Step::Done(Outcome::Row(None)) };
-        let (set, only_if, locks) = match &wanted {
-            Wanted::Select(_) => (None, &[][..], true),
-            Wanted::Update(set, only_if) => (Some(set), &only_if[..], moved),
-            Wanted::Delete(only_if) => (None, &only_if[..], moved),
-            Wanted::Insert(_, OnConflict::Update { set, only_if }) => (Some(set), &only_if[..], true),
+        // One that is looked at once more is locked before.
+        let (set, only_if, lock) = match &wanted {
+            Wanted::Select(_) => (None, &[][..], Some(RowLock::Update)),
+            Wanted::Update(set, only_if) => (Some(set), &only_if[..], moved.then_some(RowLock::NoKeyUpdate)),
+            Wanted::Delete(only_if) => (None, &only_if[..], moved.then_some(RowLock::Update)),
+            Wanted::Insert(_, OnConflict::Update { set, only_if }) => {
+                (Some(set), &only_if[..], Some(RowLock::NoKeyUpdate))
+            }
             Wanted::Insert(..) => return Step::Over,
         };
-        // One that is looked at once more is locked before.
-        if locks {
+        // Who has it so already does nothing for it, and needs no number.
+        if let Some(lock) = lock.filter(|lock| !self.heap.has_locked(key, tid, pid, *lock)) {
             let xid = self.number_to_write(cx, pid, key);
-            self.heap.lock(key, tid, xid);
+            self.heap.lock(key, tid, xid, lock);
             self.row_has_owner(cx, pid, key);
         }
         if !self.holds(cx, pid, &row, only_if) {
