@@ -32,7 +32,7 @@ pub(crate) struct Real<'t> {
     watch: BTreeMap<At, Connection>,
     sessions: BTreeMap<String, Session>,
     /// Sessions whose clients have closed the connection, and whose backends may be there still.
-    ghosts: BTreeMap<String, Session>,
+    ghosts: BTreeMap<(String, Pid), Session>,
 }
 
 struct Session {
@@ -43,6 +43,8 @@ struct Session {
     looks: bool,
     /// It was asked to end.
     must_end: bool,
+    /// It was asked to leave off what it waits for.
+    must_answer: bool,
     /// It was told that it is over.
     is_over: bool,
     /// What its client has been told since it last heard.
@@ -87,6 +89,7 @@ impl<'t> Real<'t> {
         for session in self.sessions.values_mut() {
             while let Some(told) = session.connection.told().map_err(|error| error.to_string())? {
                 session.told.push(told);
+                session.must_answer = false;
                 has_heard = true;
             }
             has_heard |= session.connection.is_over() && !session.is_over;
@@ -120,7 +123,8 @@ impl<'t> Real<'t> {
             let (waiting, there) = Self::look(watch)?;
             for session in self.sessions.values().filter(here).filter(|session| !session.is_over) {
                 let is_served = there.contains(&session.pid) && !session.must_end;
-                let is_still = !session.connection.waits() || waiting.contains_key(&session.pid);
+                let is_still =
+                    !session.connection.waits() || waiting.contains_key(&session.pid) && !session.must_answer;
                 let since = waiting.get(&session.pid).filter(|_| session.looks);
                 let has_looked = since.is_none_or(|since| has_looked(server, session.pid, *since));
                 if !is_served || !is_still || !has_looked {
@@ -139,13 +143,14 @@ impl<'t> Real<'t> {
     fn look(watch: &mut Connection) -> io::Result<(BTreeMap<Pid, u64>, BTreeSet<Pid>)> {
         let number = |field: &Option<String>| field.as_ref().and_then(|field| field.parse::<u64>().ok());
         let pid = |row: &[Option<String>]| number(row.first()?).and_then(|pid| u32::try_from(pid).ok()).map(Pid);
+        // First: who is not there any more has let go of all its locks.
+        let there = watch.ask("SELECT pid FROM pg_stat_activity")?.iter().filter_map(|row| pid(row)).collect();
         let waiting = watch.ask(
             "SELECT pid, coalesce((extract(epoch from waitstart) * 1000)::bigint, 9223372036854775807) \
              FROM pg_locks WHERE NOT granted",
         )?;
         let waiting = waiting.iter().filter_map(|row| Some((pid(row)?, number(row.get(1)?)?))).collect();
-        let there = watch.ask("SELECT pid FROM pg_stat_activity")?;
-        Ok((waiting, there.iter().filter_map(|row| pid(row)).collect()))
+        Ok((waiting, there))
     }
 
     /// The servers' sessions are over, with what they have been told, or without.
@@ -192,9 +197,10 @@ impl Side for Real<'_> {
         match Connection::open(server.port(), database) {
             Ok((connection, told)) => {
                 if let Some(pid) = connection.pid() {
-                    let (looks, must_end, is_over, told) = (false, false, false, vec![told]);
-                    self.sessions
-                        .insert(on.to_owned(), Session { connection, at, pid, looks, must_end, is_over, told });
+                    let told = vec![told];
+                    let (looks, must_end, must_answer, is_over) = (false, false, false, false);
+                    let session = Session { connection, at, pid, looks, must_end, must_answer, is_over, told };
+                    self.sessions.insert(on.to_owned(), session);
                     return self.settle();
                 }
                 Ok(Heard::from([(on.to_owned(), vec![(told.request, told.reply)])]))
@@ -209,9 +215,12 @@ impl Side for Real<'_> {
     }
 
     fn ask(&mut self, on: &str, request: PgRequest) -> Result<Heard, String> {
-        if let PgRequest::Terminate(pid) = request {
-            let others = self.sessions.iter_mut().filter(|(name, _)| *name != on);
-            others.for_each(|(_, session)| session.must_end |= session.pid == pid);
+        if let PgRequest::Terminate(pid) | PgRequest::Cancel(pid) = request {
+            let others = self.sessions.iter_mut().filter(|(name, session)| *name != on && session.pid == pid);
+            for (_, session) in others {
+                session.must_end |= matches!(request, PgRequest::Terminate(_));
+                session.must_answer |= session.connection.waits();
+            }
         }
         let session = self.sessions.get_mut(on).ok_or_else(|| format!("there is no session {on}"))?;
         match request {
@@ -228,7 +237,7 @@ impl Side for Real<'_> {
     fn close(&mut self, on: &str) -> Result<Heard, String> {
         let mut session = self.sessions.remove(on).ok_or_else(|| format!("there is no session {on}"))?;
         session.connection.close().map_err(text)?;
-        self.ghosts.insert(on.to_owned(), session);
+        self.ghosts.insert((on.to_owned(), session.pid), session);
         self.settle()
     }
 
@@ -242,7 +251,7 @@ impl Side for Real<'_> {
     fn gone(&mut self, on: &str) -> Result<Heard, String> {
         let began = Instant::now();
         let mut heard = Heard::new();
-        while self.ghosts.contains_key(on) {
+        while self.ghosts.keys().any(|(name, _)| name == on) {
             heard = self.settle()?;
             if began.elapsed() > PATIENCE {
                 return Err(format!("{on} is never gone"));
