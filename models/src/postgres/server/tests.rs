@@ -352,3 +352,31 @@ fn a_sequence_goes_on_where_it_was_unless_the_server_crashes() {
         assert_eq!(bench.say(b, 2, "SELECT nextval('\"fence\"')"), next);
     }
 }
+
+#[test]
+fn a_row_that_is_locked_is_locked_once_more_behind_a_savepoint_only_if_it_was_not_so_firmly() {
+    let mut bench = Bench::alone(PgServers::default());
+    let [a, b] = [(); 2].map(|()| bench.session(PRIMARY));
+    bench.say(a, 0, "INSERT INTO leases (name) VALUES ('a') RETURNING owner, ends, version, value");
+    let select = "SELECT owner, ends, version, value FROM leases WHERE leases.name = 'a' FOR UPDATE";
+    let upsert = "INSERT INTO leases (name) VALUES ('a') ON CONFLICT (name) DO UPDATE SET version = leases.version + 1 \
+                  WHERE leases.version < 0 RETURNING owner, ends, version, value";
+    let update =
+        "UPDATE leases SET version = leases.version + 1 WHERE leases.name = 'a' RETURNING owner, ends, version, value";
+    let mut numbers = |before: &str, behind: &str| {
+        let number = |said: String| said.parse::<u64>().ok().expect("a number");
+        bench.say(a, 0, "BEGIN");
+        let own = number(bench.say(a, 0, "SELECT pg_current_xact_id()"));
+        for sql in [before, "SAVEPOINT \"s\"", behind, "COMMIT"] {
+            bench.say(a, 0, sql);
+        }
+        number(bench.say(b, 0, "SELECT pg_current_xact_id()")) - own
+    };
+    // As measured: 1 if what is behind the savepoint has taken no number.
+    assert_eq!(numbers(select, select), 1);
+    assert_eq!(numbers(upsert, select), 2);
+    assert_eq!(numbers(upsert, upsert), 1);
+    assert_eq!(numbers(select, upsert), 1);
+    assert_eq!(numbers(update, select), 2);
+    assert_eq!(numbers("SELECT 1", select), 2);
+}
