@@ -1,8 +1,8 @@
 //! Who waits for which lock, and since when.
 //!
 //! A client waits from its first try until one is granted, it gives up, or it dies; also while it sleeps
-//! between two tries. A single try that is given up at once is no wait, unless the servers have a queue, in which it stood. Nobody can be expected to get
-//! further while it stands still: a pause ends a wait, and with the resumption another begins.
+//! between two tries. A single try that is given up at once is no wait, unless the servers have a queue, in which it
+//! stood. Nobody can be expected to get further while it stands still: a pause ends a wait, and with the resumption another begins.
 
 use host::{NodeId, SimTime};
 

@@ -69,8 +69,6 @@ states! {
     CannotConnectNow = 15 "57P03",
     /// The session stood idle for too long. The session is over.
     IdleSessionTimeout = 16 "57P05",
-    /// There are as many sessions as there may be.
-    TooManyConnections = 17 "53300",
     /// What `pgbouncer` says when it ends a session, whatever the reason.
     ProtocolViolation = 18 "08P01",
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use host::{Digest, Fold, Name, digest_enum};
-use spec::Token;
 
 /// The key of an advisory lock. The two kinds never meet: `42` and `(0, 42)` are two locks.
 ///
@@ -68,12 +67,6 @@ impl Xid {
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
-    }
-
-    /// As a fencing token.
-    #[must_use]
-    pub const fn as_token(self) -> Token {
-        Token(self.0)
     }
 }
 

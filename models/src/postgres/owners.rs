@@ -85,35 +85,49 @@ impl Owners {
         }
     }
 
-    /// A row of `leases` is committed. Whether it was a change of whose it is, or for how long.
+    /// What the commit of a row of `leases` is: another's, for longer, or nobody's any more.
+    fn change(&self, key: RowKey, (was, is): (Option<&Row>, Option<&Row>), by: Option<AttemptId>) -> Change {
+        let owner = |row: Option<&Row>| row.and_then(|row| row.owner.clone());
+        let (old, new) = (owner(was), owner(is));
+        let former = self.leases.get(&key).copied();
+        match by {
+            Some(by) if new.is_some() && old == new && former == Some(by) => Change::Longer(by),
+            _ => {
+                Change::Passes { is_taken: former.is_some(), to: by.filter(|_| new.is_some()), is_over: new.is_some() }
+            }
+        }
+    }
+
+    /// How many notes the commit of a row of `leases` will be.
+    pub(super) fn notes_of(&self, key: RowKey, rows: (Option<&Row>, Option<&Row>), by: Option<AttemptId>) -> u32 {
+        match self.change(key, rows, by) {
+            Change::Longer(_) => 1,
+            Change::Passes { is_taken, to, .. } => u32::from(is_taken) + u32::from(to.is_some()),
+        }
+    }
+
+    /// A row of `leases` is committed.
     pub(super) fn lease(
         &mut self,
         cx: &mut Context<Locks>,
         key: RowKey,
-        (was, is): (Option<&Row>, Option<&Row>),
+        rows: (Option<&Row>, Option<&Row>),
         by: Option<AttemptId>,
     ) {
-        let owner = |row: Option<&Row>| row.and_then(|row| row.owner.clone());
-        let (old, new) = (owner(was), owner(is));
-        let former = self.leases.get(&key).copied();
-        match (new.is_some(), by) {
-            (true, Some(by)) if old == new && former == Some(by) => {
+        match self.change(key, rows, by) {
+            Change::Longer(by) => {
                 self.notes += 1;
                 let (authority, key) = (cx.node, key.name);
                 cx.note(Note::Extended { authority, key, attempt: by, by: Some(by) });
             }
-            (true, _) => {
-                if former.is_some() {
-                    self.note(cx, key.name, None, Cause::Expiry);
+            Change::Passes { is_taken, to, is_over } => {
+                self.has_lease(key, to);
+                if is_taken {
+                    let cause = if is_over { Cause::Expiry } else { Cause::Request(by) };
+                    self.note(cx, key.name, None, cause);
                 }
-                self.has_lease(key, by);
-                if by.is_some() {
-                    self.note(cx, key.name, by, Cause::Request(by));
-                }
-            }
-            (false, _) => {
-                if self.leases.remove(&key).is_some() {
-                    self.note(cx, key.name, None, Cause::Request(by));
+                if to.is_some() {
+                    self.note(cx, key.name, to, Cause::Request(to));
                 }
             }
         }
@@ -139,6 +153,19 @@ impl Owners {
         let authority = cx.node;
         cx.note(Note::Owner { authority, key, attempt, cause });
     }
+}
+
+/// What becomes of a lease.
+enum Change {
+    /// Its owner has it for longer.
+    Longer(AttemptId),
+    /// It is taken from its owner, if it had one, and given to another, if there is one.
+    Passes {
+        is_taken: bool,
+        to: Option<AttemptId>,
+        /// It was the former owner's no more: its time was over.
+        is_over: bool,
+    },
 }
 
 /// The key of the owner in that place.

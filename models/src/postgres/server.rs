@@ -40,7 +40,7 @@ mod waits;
 
 use std::collections::BTreeMap;
 
-use host::{CallId, ConnId, Context, Name, Origin, Server, Service, TimerId};
+use host::{ConnId, Context, Name, Origin, Server, Service, TimerId};
 
 use super::PgRequest;
 use super::heap::Heap;
@@ -170,8 +170,6 @@ impl Service<Locks> for Postgres {
     fn on_open(&mut self, cx: &mut Context<Locks>, conn: ConnId) {
         self.say_what_is_here(cx, conn);
     }
-
-    fn on_reply(&mut self, _: &mut Context<Locks>, _: ConnId, _: CallId, _: Message) {}
 
     fn on_push(&mut self, cx: &mut Context<Locks>, conn: ConnId, message: Message) {
         if let Message::PgToStandby(records) = message {

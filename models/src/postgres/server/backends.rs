@@ -114,7 +114,7 @@ impl Postgres {
             && backend.running.is_none()
         {
             let Some(asked) = backend.inbox.pop_front() else {
-                return if backend.is_left { self.end_backend(cx, pid, Cause::Expiry) } else { self.rest(cx, pid) };
+                return if backend.is_left { self.end_backend(cx, pid) } else { self.rest(cx, pid) };
             };
             backend.running = Some(Running { asked, waits: Waits::No });
             self.disarm(cx, pid, Timeout::Idle);
@@ -202,11 +202,13 @@ impl Postgres {
             None => cx.push(conn, PgPush(why)),
         }
         cx.close(conn);
-        self.end_backend(cx, pid, Cause::Expiry);
+        self.end_backend(cx, pid);
     }
 
     /// A backend ends: its transaction has failed, and its locks are free.
-    pub(super) fn end_backend(&mut self, cx: &mut Context<Locks>, pid: Pid, cause: Cause) {
+    pub(super) fn end_backend(&mut self, cx: &mut Context<Locks>, pid: Pid) {
+        // Nobody asked for its locks to be given back.
+        let cause = Cause::Expiry;
         self.locks.leave(pid);
         self.drop_place(pid);
         self.end_transaction(cx, pid, false, cause);

@@ -142,7 +142,8 @@ impl Postgres {
     }
 }
 
-fn wal(record: &Record) -> Option<&Wal> {
+/// What of the disk is the server's log: all of it.
+pub(super) const fn wal(record: &Record) -> Option<&Wal> {
     match record {
         Record::Postgres(record) => Some(record),
         _ => None,

@@ -13,7 +13,8 @@ use super::super::PgRequest;
 use super::super::wal::{FromStandby, Lsn, ToStandby, Wal};
 use super::Postgres;
 use super::backends::Waits;
-use crate::domain::{Locks, Record};
+use super::log::wal;
+use crate::domain::Locks;
 use crate::lock::Synchronous;
 
 /// The timer of what waits to be sent.
@@ -176,11 +177,7 @@ impl Postgres {
         let Some(feed) = &mut self.feed else { return };
         feed.is_awaited = false;
         let first = usize::try_from(feed.sent.0).unwrap_or(usize::MAX);
-        let records = cx.disk.records().iter().filter_map(|record| match record {
-            Record::Postgres(record) => Some(record.clone()),
-            _ => None,
-        });
-        let records: Vec<Wal> = records.skip(first).collect();
+        let records: Vec<Wal> = cx.disk.records().iter().filter_map(wal).skip(first).cloned().collect();
         let from = feed.sent;
         feed.sent = flushed;
         if !records.is_empty() {

@@ -304,10 +304,13 @@ fn what_the_standby_was_not_sent_is_lost_when_it_takes_over() {
     bench.ask(a, 1, put("a", 10));
     bench.rig.run(60);
     assert_eq!(bench.notes(), ["orders: 1 (by 1)", "has 1 at the standby"]);
-    bench.ask(a, 2, put("b", 20));
+    bench.ask(a, 2, put("b", 15));
+    bench.rig.run(60);
+    assert_eq!(bench.notes(), ["orders: nobody (Expiry)", "orders: 2 (by 2)", "has 3 at the standby"]);
+    bench.ask(a, 3, put("c", 20));
     bench.notes();
     bench.rig.nudge(STANDBY, Nudge::Promote);
-    assert_eq!(bench.notes(), ["orders: 1 (Promotion) at the standby", "promoted at the standby"]);
+    assert_eq!(bench.notes(), ["orders: 2 (Promotion) at the standby", "promoted at the standby"]);
 }
 
 #[test]
@@ -364,7 +367,7 @@ fn a_row_that_is_locked_is_locked_once_more_behind_a_savepoint_only_if_it_was_no
     let update =
         "UPDATE leases SET version = leases.version + 1 WHERE leases.name = 'a' RETURNING owner, ends, version, value";
     let mut numbers = |before: &str, behind: &str| {
-        let number = |said: String| said.parse::<u64>().ok().expect("a number");
+        let number = |said: String| said.parse::<u64>().expect("a number");
         bench.say(a, 0, "BEGIN");
         let own = number(bench.say(a, 0, "SELECT pg_current_xact_id()"));
         for sql in [before, "SAVEPOINT \"s\"", behind, "COMMIT"] {

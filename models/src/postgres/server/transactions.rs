@@ -90,18 +90,21 @@ impl Postgres {
             transaction.release(1);
             self.backend(pid).advisory.merge_levels(1);
         }
-        let transaction = self.backend(pid).transaction.as_ref()?;
+        let transaction = self.backends.get(&pid)?.transaction.as_ref()?;
         let has_written = transaction.has_written;
         let level = &transaction.levels[0];
         let xid = level.xids.iter().max().copied()?;
-        let (touched, first) = (level.touched.clone(), pid);
-        let rows: Vec<_> = touched
-            .into_iter()
-            .map(|key| (key, self.heap.visible(key, first).and_then(|tid| self.heap.row(key, tid)).cloned()))
+        let rows: Vec<_> = level
+            .touched
+            .iter()
+            .map(|key| (*key, self.heap.visible(*key, pid).and_then(|tid| self.heap.row(*key, tid)).cloned()))
             .filter(|(key, row)| self.heap.committed(*key) != row.as_ref())
             .collect();
-        let has_leases = rows.iter().any(|(key, _)| key.table == Table::Leases);
-        let shadow = has_leases.then_some((attempt, self.owners.notes + 1));
+        let leases = || rows.iter().filter(|(key, _)| key.table == Table::Leases);
+        let told =
+            leases().map(|(key, row)| self.owners.notes_of(*key, (self.heap.committed(*key), row.as_ref()), attempt));
+        let notes = self.owners.notes + told.sum::<u32>();
+        let shadow = leases().next().map(|_| (attempt, notes));
         self.write(cx, Wal::Commit { xid, rows, shadow });
         has_written.then_some(self.log.end())
     }

@@ -14,7 +14,6 @@
 //! Whoever waits looks for circles once, `deadlock_timeout` after it began to wait.
 
 use host::{Context, Deadline, Duration, TimerId, nanos};
-use spec::Cause;
 
 use super::super::api::Setting;
 use super::super::deadlock::{self, Found};
@@ -146,15 +145,12 @@ impl Postgres {
 
     /// What the statement waits for is given up. One that waits for the standby has committed, and says so.
     pub(super) fn cancel(&mut self, cx: &mut Context<Locks>, pid: Pid) {
-        let Some(running) = self.backend(pid).running.as_mut() else { return };
-        match std::mem::replace(&mut running.waits, Waits::No) {
+        let Some(running) = &self.backend(pid).running else { return };
+        match &running.waits {
             Waits::No => {}
-            Waits::Advisory => self.give_up(cx, pid, SqlState::QueryCanceled),
-            waits @ Waits::Row(_) => {
-                running.waits = waits;
-                self.give_up(cx, pid, SqlState::QueryCanceled);
-            }
+            Waits::Advisory | Waits::Row(_) => self.give_up(cx, pid, SqlState::QueryCanceled),
             Waits::Standby(_, outcome) => {
+                let outcome = outcome.clone();
                 self.has_committed(cx, pid);
                 self.answer(cx, pid, Ok(outcome), Some(SqlState::Warning));
                 self.go_on(cx, pid);
@@ -172,7 +168,7 @@ impl Postgres {
     /// `client_connection_check_interval`
     fn look_at_connection(&mut self, cx: &mut Context<Locks>, pid: Pid) {
         if self.backend(pid).is_left {
-            self.end_backend(cx, pid, Cause::Expiry);
+            self.end_backend(cx, pid);
         } else {
             self.arm_for(cx, pid, Timeout::Check, Setting::ClientConnectionCheckInterval);
         }

@@ -47,8 +47,11 @@ fn stated() -> AllStated {
     [1, 2].into_iter().flat_map(|client| [of(client, 1, 10, Some("orders")), of(client, 2, 20, None)]).collect()
 }
 
-/// What became of the lock: when it was whose, and why.
-fn told(lines: &[(u64, u32, &str)]) -> (Vec<(u64, String, Option<AttemptId>, Cause)>, usize) {
+/// When which key was whose from then on, and why.
+type Told = (u64, String, Option<AttemptId>, Cause);
+
+/// What became of the lock, and how many doubts there are.
+fn told(lines: &[(u64, u32, &str)]) -> (Vec<Told>, usize) {
     let account = account(SERVER, machine(), &log(lines), &stated());
     let of = |entry: Entry| match entry.note {
         Note::Owner { key, attempt, cause, .. } => (entry.at.as_nanos() / 1_000_000, key.to_string(), attempt, cause),
@@ -57,11 +60,11 @@ fn told(lines: &[(u64, u32, &str)]) -> (Vec<(u64, String, Option<AttemptId>, Cau
     (account.entries.into_iter().map(of).collect(), account.doubts.len())
 }
 
-fn is(at: u64, client: u16) -> (u64, String, Option<AttemptId>, Cause) {
+fn is(at: u64, client: u16) -> Told {
     (at, "orders".to_owned(), Some(attempt(client)), Cause::Request(Some(attempt(client))))
 }
 
-fn is_free(at: u64, cause: Cause) -> (u64, String, Option<AttemptId>, Cause) {
+fn is_free(at: u64, cause: Cause) -> Told {
     (at, "orders".to_owned(), None, cause)
 }
 

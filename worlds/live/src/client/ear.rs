@@ -2,8 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::io;
 
-use tokio::sync::watch;
+use host::{CallError, Duration, Either, Host, first};
+use tokio::sync::{oneshot, watch};
+
+use super::host::LiveHost;
 
 /// What a connection hears of what is pushed.
 pub(super) struct Ear<P> {
@@ -40,6 +44,29 @@ impl<P> Ear<P> {
         while !self.is_closed.get() {
             // The sender lives as long as this.
             let _ = rings.changed().await;
+        }
+    }
+
+    /// What is answered to what is sent, if it is within so long and before the connection is closed.
+    pub(super) async fn answered<T>(
+        &self,
+        host: &LiveHost,
+        sent: impl Future<Output = io::Result<oneshot::Receiver<T>>>,
+        timeout: Duration,
+    ) -> Result<T, CallError> {
+        let asked = async {
+            let answer = sent.await.map_err(|_| CallError::Closed)?;
+            answer.await.map_err(|_| CallError::Closed)
+        };
+        let asked = async {
+            match first(asked, self.closes()).await {
+                Either::Left(answer) => answer,
+                Either::Right(()) => Err(CallError::Closed),
+            }
+        };
+        match first(asked, host.sleep(timeout)).await {
+            Either::Left(answer) => answer,
+            Either::Right(()) => Err(CallError::TimedOut),
         }
     }
 

@@ -209,20 +209,7 @@ impl Connection<ZkRequest> for ZkConnection {
 
     async fn call(&self, request: ZkRequest, timeout: Duration) -> Result<ZkReply, CallError> {
         let wire = &*self.wire;
-        let asked = async {
-            let answer = wire.send(request).await.map_err(|_| CallError::Closed)?;
-            answer.await.map_err(|_| CallError::Closed)
-        };
-        let asked = async {
-            match first(asked, wire.ear.closes()).await {
-                Either::Left(answer) => answer,
-                Either::Right(()) => Err(CallError::Closed),
-            }
-        };
-        let answer = match first(asked, wire.host.sleep(timeout)).await {
-            Either::Left(answer) => answer,
-            Either::Right(()) => Err(CallError::TimedOut),
-        };
+        let answer = wire.ear.answered(&wire.host, wire.send(request), timeout).await;
         if answer.is_err() {
             self.close();
         }
