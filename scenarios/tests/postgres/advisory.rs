@@ -4,10 +4,10 @@ use models::lock::AdvisoryLock;
 use models::lock::postgres::{Lasts, Looks, OnLoss, OnTimeout, TokenOf, Waits};
 use sim::What;
 
-use crate::world::{Client, World, about, ms};
+use crate::world::{Client, Program, World, about, ms};
 
 /// Has it from 1 s to 5 s, and lives on.
-fn holds(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+fn holds(client: Client) -> Program {
     Box::pin(async move {
         client.sleep(1_000).await;
         let lease = client.acquire().await.expect("nobody else has it");
@@ -18,7 +18,7 @@ fn holds(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
 }
 
 /// Asks at 2 s, and lives on.
-fn asks(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+fn asks(client: Client) -> Program {
     Box::pin(async move {
         client.sleep(2_000).await;
         if let Some(lease) = client.acquire().await {
@@ -29,7 +29,7 @@ fn asks(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
 }
 
 /// Asks every second from 6 s on, until it has it or 20 s have passed.
-fn polls(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+fn polls(client: Client) -> Program {
     Box::pin(async move {
         client.sleep(6_000).await;
         for _ in 0..20 {
@@ -77,7 +77,7 @@ fn the_server_gives_up_for_who_has_said_how_long_it_waits() {
 
 #[test]
 fn who_was_refused_asks_again_on_the_same_connection() {
-    fn asks_twice(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+    fn asks_twice(client: Client) -> Program {
         Box::pin(async move {
             client.sleep(2_000).await;
             assert!(client.acquire().await.is_none());
@@ -110,7 +110,7 @@ fn what_becomes_of_a_statement_that_is_given_up_is_who_has_the_lock_then() {
 
 #[test]
 fn a_lost_session_is_an_error_or_is_passed_over() {
-    fn looks(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+    fn looks(client: Client) -> Program {
         Box::pin(async move {
             client.sleep(1_000).await;
             let lease = client.acquire().await.expect("nobody else has it");
@@ -143,7 +143,7 @@ fn a_lost_session_is_an_error_or_is_passed_over() {
 
 #[test]
 fn a_heartbeat_finds_out_what_nobody_has_said() {
-    fn holds_long(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+    fn holds_long(client: Client) -> Program {
         Box::pin(async move {
             client.sleep(1_000).await;
             let lease = client.acquire().await.expect("nobody else has it");
@@ -164,7 +164,7 @@ fn a_heartbeat_finds_out_what_nobody_has_said() {
 
 #[test]
 fn those_that_share_have_it_together() {
-    fn shares(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+    fn shares(client: Client) -> Program {
         Box::pin(async move {
             client.sleep(2_000).await;
             let lease = client.share().await.expect("it comes to it");
@@ -185,7 +185,7 @@ fn those_that_share_have_it_together() {
 
 #[test]
 fn tokens_are_numbers_that_rise() {
-    fn twice(client: Client) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+    fn twice(client: Client) -> Program {
         Box::pin(async move {
             let mut last = None;
             for _ in 0..3 {

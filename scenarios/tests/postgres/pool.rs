@@ -5,9 +5,7 @@ use models::lock::postgres::{OnTimeout, Returns, TargetSession};
 use models::lock::{AdvisoryLock, PgServers};
 use sim::{Target, What};
 
-use crate::world::{Client, World, ms};
-
-type Program = std::pin::Pin<Box<dyn Future<Output = ()>>>;
+use crate::world::{Client, Program, World, ms};
 
 /// Has it from 1 s to 5 s.
 fn holds(client: Client) -> Program {

@@ -6,16 +6,58 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use host::{Duration, Host, NodeId, Ppm, Server, Span};
+use models::lock::postgres::{LeaseRowLock, RowLock, TargetSession};
 use models::lock::{AdvisoryLock, PgServers};
 use models::postgres::server::Postgres;
-use models::postgres::{Hold, PgAdvisory, PgRequest, Way};
-use models::recipe::{Acquired, Lease, Recipe, Release};
+use models::postgres::{LeaseRow, PgAdvisory, PgRequest, PgRow, Way};
+use models::recipe::{Acquired, Lease, Recipe, Release, Renewal};
 use models::{Locks, Nudge};
 use sim::{Bounds, Entity, Fault, Lasts, Link, NodeSpec, Sim, SimHost, Target, What, When};
 use spec::LockName;
 
 pub(crate) type Process = SimHost<Locks>;
-pub(crate) type Held = Lease<Rc<Hold<Process>>>;
+
+/// What a lock is set to, from which a client has its recipe.
+pub(crate) trait Switches: 'static {
+    type Recipe: Recipe<Process> + Clone;
+
+    fn target(&self) -> TargetSession {
+        TargetSession::default()
+    }
+
+    fn recipe(&self, way: Way) -> Self::Recipe;
+}
+
+impl Switches for AdvisoryLock {
+    type Recipe = PgAdvisory<Process>;
+
+    fn target(&self) -> TargetSession {
+        self.target
+    }
+
+    fn recipe(&self, way: Way) -> Self::Recipe {
+        PgAdvisory::new(way, self)
+    }
+}
+
+impl Switches for RowLock {
+    type Recipe = PgRow<Process>;
+
+    fn recipe(&self, way: Way) -> Self::Recipe {
+        PgRow::new(way, self)
+    }
+}
+
+/// How long a lease in a row is.
+pub(crate) const TTL: u64 = 2_000;
+
+impl Switches for LeaseRowLock {
+    type Recipe = LeaseRow<Process>;
+
+    fn recipe(&self, way: Way) -> Self::Recipe {
+        LeaseRow::new(way, ms(TTL), self)
+    }
+}
 
 pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -44,14 +86,14 @@ impl Log {
 
 /// A client's process, and its recipe.
 #[derive(Clone)]
-pub(crate) struct Client {
+pub(crate) struct Client<R = PgAdvisory<Process>> {
     pub(crate) host: Process,
-    pub(crate) recipe: PgAdvisory<Process>,
+    pub(crate) recipe: R,
     name: &'static str,
     log: Log,
 }
 
-impl Client {
+impl<R: Recipe<Process>> Client<R> {
     pub(crate) fn say(&self, what: impl ToString) {
         self.log.say(&self.host, format!("{} {}", self.name, what.to_string()));
     }
@@ -61,15 +103,20 @@ impl Client {
     }
 
     /// Asks for the lock as one attempt, and says what came of it.
-    pub(crate) async fn acquire(&self) -> Option<Held> {
-        self.told(self.recipe.acquire_by(&self.host, lock(), None)).await
+    pub(crate) async fn acquire(&self) -> Option<Lease<R::Proof>> {
+        self.acquire_of("orders").await
     }
 
-    pub(crate) async fn share(&self) -> Option<Held> {
+    /// The same, for the lock of that name.
+    pub(crate) async fn acquire_of(&self, lock: &str) -> Option<Lease<R::Proof>> {
+        self.told(self.recipe.acquire_by(&self.host, LockName::from(lock), None)).await
+    }
+
+    pub(crate) async fn share(&self) -> Option<Lease<R::Proof>> {
         self.told(self.recipe.acquire_shared(&self.host, lock(), None)).await
     }
 
-    async fn told(&self, asked: impl Future<Output = Acquired<Rc<Hold<Process>>>>) -> Option<Held> {
+    async fn told(&self, asked: impl Future<Output = Acquired<R::Proof>>) -> Option<Lease<R::Proof>> {
         match self.host.attempt(self.host.open_attempt(), asked).await {
             Acquired::Granted(lease) => {
                 self.say("has it");
@@ -81,15 +128,29 @@ impl Client {
         None
     }
 
-    pub(crate) async fn release(&self, lease: &Held) {
-        self.say(match self.recipe.release(&self.host, lock(), lease).await {
+    /// Extends it, and says what came of it.
+    pub(crate) async fn renew(&self, lease: &Lease<R::Proof>) {
+        self.say(match self.recipe.renew(&self.host, lock(), lease, None).await {
+            Renewal::Extended { .. } => "has it for longer",
+            Renewal::Refused => "could not extend",
+            Renewal::Failed => "does not know whether it extended",
+        });
+    }
+
+    pub(crate) async fn release(&self, lease: &Lease<R::Proof>) {
+        self.release_of("orders", lease).await;
+    }
+
+    /// Gives back the lock of that name.
+    pub(crate) async fn release_of(&self, lock: &str, lease: &Lease<R::Proof>) {
+        self.say(match self.recipe.release(&self.host, LockName::from(lock), lease).await {
             Release::Confirmed => "released",
             Release::EntriesLeft | Release::Refused => "could not release",
         });
     }
 
     /// Whether it would go on if it looked.
-    pub(crate) async fn look(&self, lease: &Held) {
+    pub(crate) async fn look(&self, lease: &Lease<R::Proof>) {
         let is_lost = self.recipe.knows_of_loss(lock(), lease);
         let is_held = !is_lost && self.recipe.is_still_held(&self.host, lock(), lease).await;
         self.say(if is_held { "goes on" } else { "stops" });
@@ -105,18 +166,35 @@ fn lock() -> LockName {
     LockName::from("orders")
 }
 
-pub(crate) type Program = fn(Client) -> Pin<Box<dyn Future<Output = ()>>>;
+/// What a client does.
+pub(crate) type Program = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Makes a client, which is told where the servers are.
+pub(crate) type Make = Box<dyn Fn(Process, Vec<(Server<PgRequest>, NodeId)>, Log) -> Program>;
 
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) settings: PgServers,
-    pub(crate) clients: Vec<(&'static str, AdvisoryLock, Program)>,
+    pub(crate) clients: Vec<(&'static str, Make)>,
     pub(crate) faults: Vec<Fault<Nudge>>,
 }
 
 impl World {
-    pub(crate) fn client(mut self, name: &'static str, switches: AdvisoryLock, program: Program) -> Self {
-        self.clients.push((name, switches, program));
+    pub(crate) fn client<S: Switches>(
+        mut self,
+        name: &'static str,
+        switches: S,
+        program: fn(Client<S::Recipe>) -> Program,
+    ) -> Self {
+        let make = move |host: Process, servers, log| -> Program {
+            let way = Way { servers, target: switches.target(), timeout: ms(1_000), objects: None };
+            let client = Client { host, recipe: switches.recipe(way), name, log };
+            Box::pin(async move {
+                client.recipe.connect(&client.host).await;
+                program(client).await;
+            })
+        };
+        self.clients.push((name, Box::new(make)));
         self
     }
 
@@ -156,17 +234,9 @@ impl World {
         let servers: Vec<(Server<PgRequest>, NodeId)> =
             (0..self.servers()).map(NodeId::new).map(|node| (Server::on(node), node)).collect();
         let log = Log::default();
-        for (name, switches, program) in self.clients {
+        for (name, make) in self.clients {
             let (servers, log) = (servers.clone(), log.clone());
-            let make = move |host: Process| -> Pin<Box<dyn Future<Output = ()>>> {
-                let way = Way { servers: servers.clone(), target: switches.target, timeout: ms(1_000), objects: None };
-                let client = Client { host, recipe: PgAdvisory::new(way, &switches), name, log: log.clone() };
-                Box::pin(async move {
-                    client.recipe.connect(&client.host).await;
-                    program(client).await;
-                })
-            };
-            sim.client(spec(name), Box::new(make));
+            sim.client(spec(name), Box::new(move |host| make(host, servers.clone(), log.clone())));
         }
         for fault in &self.faults {
             sim.fault(fault.clone());
