@@ -17,7 +17,9 @@
 //! each owner, and is the token.
 //!
 //! Departures: an owner's name is drawn for each attempt (`ShedLock`: the name of the host); a row that is given back says so by
-//! having no owner, as DynamoDB's has `isReleased`. Left out: `lockAtLeastFor`, heartbeats by themselves, the lease's length in the record.
+//! having no owner, as DynamoDB's has `isReleased`. Every attempt says the statement that makes the row if there is none. `ShedLock` says it
+//! until it knows the row (`LockRecordRegistry`), and then only updates: a row that is deleted, or that a backup does not have, it makes
+//! again when it is started again (README, "Do not manually delete lock row"). Left out: `lockAtLeastFor`, heartbeats by themselves, the lease's length in the record.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

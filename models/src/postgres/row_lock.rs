@@ -1,20 +1,23 @@
 //! A lock that is a row: the transaction has it that has locked the row.
 //!
 //! Source: <https://www.postgresql.org/docs/15/explicit-locking.html#LOCKING-ROWS>,
-//! <https://www.postgresql.org/docs/15/sql-select.html#SQL-FOR-UPDATE-SHARE>.
+//! <https://www.postgresql.org/docs/15/sql-select.html#SQL-FOR-UPDATE-SHARE>; for a row that is not there Quartz, `StdRowLockSemaphore`,
+//! <https://github.com/quartz-scheduler/quartz/blob/main/quartz/src/main/java/org/quartz/impl/jdbcjobstore/StdRowLockSemaphore.java>.
 //!
 //! | the source's step | here |
 //! |---|---|
 //! | a transaction block around the section | `RowLocks::transaction`, `release` |
 //! | `SELECT … FOR UPDATE`: waits for whoever has the row | `RowLocks::lock` |
 //! | `NOWAIT`: an error; `SKIP LOCKED`: no row | [`IfLocked`] |
+//! | Quartz: no row is found, and so it is made, and asked for again | `RowLocks::lock_what_was_not_found` |
 //! | what the transaction writes counts when it commits | `operate` |
 //! | a deadlock: one of the transactions is aborted, with all that it has locked | `RowLocks::take`, `knows_of_loss` |
 //!
 //! The row's `version` is counted up in the same transaction, and is the token: who commits has been the only one with it.
 //!
-//! Departures: the row is created by who first wants it, in a statement outside of the transaction. The source says nothing of a program's
-//! connections: each transaction has one for itself, which is kept for the next.
+//! Departures: the row is created in a statement outside of the transaction (Quartz: inside, so that others wait for its commit), and by who
+//! first wants it before it asks. The sources say nothing of a program's connections: each transaction has one for itself, which is kept
+//! for the next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -57,6 +60,8 @@ pub struct Transaction<H: PgHost> {
 enum Asked {
     Had(Box<Row>),
     Refused,
+    /// Nothing was found to be locked.
+    NotFound,
     /// The session is over, or the program waits no longer.
     Unknown,
 }
@@ -82,14 +87,18 @@ impl<H: PgHost> RowLocks<H> {
             return Acquired::Failed;
         }
         let Some(transaction) = self.transaction(host).await else { return Acquired::Failed };
-        match self.lock(host, &transaction.session, lock, until).await {
+        let mut asked = self.lock(host, &transaction.session, lock, until).await;
+        if matches!(asked, Asked::NotFound) {
+            asked = self.lock_what_was_not_found(host, &transaction.session, lock, until).await;
+        }
+        match asked {
             Asked::Had(row) => {
                 transaction.held.set(transaction.held.get() + 1);
                 let token = u64::try_from(row.version).ok().map(Token);
                 let counted = Authorities::one(transaction.session.authority());
                 Acquired::Granted(Lease { proof: transaction, token, until: None, counted })
             }
-            Asked::Refused => {
+            Asked::Refused | Asked::NotFound => {
                 // What it has locked before goes with it.
                 transaction.is_lost.set(true);
                 let _ = transaction.session.ask(PgRequest::Rollback).await;
@@ -128,6 +137,7 @@ impl<H: PgHost> RowLocks<H> {
         let select = Select { row: row(Table::Locks, lock), for_update: Some(wait), errand: None };
         match session.ask_until(host, PgRequest::Select(Box::new(select)), until).await {
             Waited::Over(Ok(Outcome::Row(Some(_)))) => {}
+            Waited::Over(Ok(Outcome::Row(None))) => return Asked::NotFound,
             Waited::Over(Ok(_) | Err(Failure::Refused(_))) => return Asked::Refused,
             Waited::Over(Err(Failure::Lost)) | Waited::GivenUp => return Asked::Unknown,
         }
@@ -137,6 +147,27 @@ impl<H: PgHost> RowLocks<H> {
             Ok(Outcome::Row(Some(row))) => Asked::Had(row),
             Ok(_) | Err(Failure::Refused(_)) => Asked::Refused,
             Err(Failure::Lost) => Asked::Unknown,
+        }
+    }
+
+    /// Somebody has the row, if such rows are skipped; or it is gone, as when a backup is put back that does not have it. Then it is made
+    /// once more.
+    async fn lock_what_was_not_found(
+        &self,
+        host: &H,
+        session: &Session<H>,
+        lock: LockName,
+        until: Option<MonoTime>,
+    ) -> Asked {
+        match Self::is_there(session, lock).await {
+            Ok(false) => {}
+            Ok(true) | Err(Failure::Refused(_)) => return Asked::Refused,
+            Err(Failure::Lost) => return Asked::Unknown,
+        }
+        self.known.borrow_mut().remove(&lock);
+        match self.make_row(host, lock).await {
+            Ok(()) => self.lock(host, session, lock, until).await,
+            Err(_) => Asked::Refused,
         }
     }
 
@@ -155,13 +186,18 @@ impl<H: PgHost> RowLocks<H> {
 
     /// Looks first: whoever creates a row that is there, and is being written, waits for who writes it.
     async fn make_row_on(session: &Session<H>, lock: LockName) -> Result<(), Failure> {
-        let row = row(Table::Locks, lock);
-        let select = Select { row, for_update: None, errand: None };
-        if let Outcome::Row(None) = session.ask(PgRequest::Select(Box::new(select))).await? {
+        if !Self::is_there(session, lock).await? {
+            let row = row(Table::Locks, lock);
             let insert = Insert { row, set: vec![], on_conflict: OnConflict::Nothing, errand: None };
             session.ask(PgRequest::Insert(Box::new(insert))).await?;
         }
         Ok(())
+    }
+
+    /// Whether there is a row that was committed, be it locked or not.
+    async fn is_there(session: &Session<H>, lock: LockName) -> Result<bool, Failure> {
+        let select = Select { row: row(Table::Locks, lock), for_update: None, errand: None };
+        Ok(session.ask(PgRequest::Select(Box::new(select))).await? != Outcome::Row(None))
     }
 }
 

@@ -4,7 +4,7 @@ use models::lock::postgres::{GivesBack, JudgedBy, LeaseRowLock};
 use models::postgres::LeaseRow;
 use sim::{Target, What};
 
-use crate::world::{Client, Process, Program, TTL, World, about};
+use crate::world::{Client, Process, Program, TTL, World, about, ms};
 
 type Row = Client<LeaseRow<Process>>;
 
@@ -164,5 +164,27 @@ fn a_release_ends_its_own_lease_or_that_of_whoever_has_it() {
         assert!(log.says("A could not release") && log.says("C is denied"), "{judged_by:?}");
         let log = play(GivesBack::Whoever);
         assert!(log.says("A released") && log.says("C has it"), "{judged_by:?}");
+    }
+}
+
+#[test]
+fn a_row_that_is_gone_is_made_once_more() {
+    /// Has it before the backup is put back that does not have the row, and again after it.
+    fn before_and_after(client: Row) -> Program {
+        Box::pin(async move {
+            client.sleep(1_000).await;
+            let lease = client.acquire().await.expect("nobody else has it");
+            client.release(&lease).await;
+            client.sleep(3_000).await;
+            if let Some(lease) = client.acquire().await {
+                client.say(format!("token {:?}, and once more", lease.token.map(|token| token.0)));
+            }
+        })
+    }
+    for clock in CLOCKS {
+        let world = World::default().client("A", by(clock), before_and_after);
+        let primary = vec![Target::Node(host::NodeId::new(0))];
+        let log = world.fault(2_000, 500, What::Restore(primary, ms(500))).play();
+        assert!(log.says("A token Some(1), and once more"), "{clock:?}");
     }
 }
