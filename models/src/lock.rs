@@ -340,18 +340,18 @@ impl Lock {
         }
     }
 
-    /// Whether nobody but those that want it too counts how long its holder has not extended it.
+    /// If nobody but those that want it too counts how long its holder has it: on which of their clocks.
     #[must_use]
-    pub const fn is_counted_by_rivals(&self) -> bool {
+    pub const fn counted_by_rivals_on(&self) -> Option<Clock> {
         match self {
-            Self::Etcd(lock) => lock.is_counted_by_rivals(),
-            Self::Postgres(lock) => lock.is_counted_by_rivals(),
+            Self::Etcd(lock) => lock.counted_by_rivals_on(),
+            Self::Postgres(lock) => lock.counted_by_rivals_on(),
             Self::Redis(_)
             | Self::Redisson(_)
             | Self::Redlock(_)
             | Self::Sentinel(_)
             | Self::ZooKeeper(_)
-            | Self::None => false,
+            | Self::None => None,
         }
     }
 

@@ -92,6 +92,7 @@ impl Told {
                 is_logged: false,
                 queues: false,
                 counters: Vec::new(),
+                counters_on: host::Clock::Monotonic,
                 resource_checks_tokens: resource != "open",
             },
             asked: ABOUT_THE_RESOURCE.to_vec(),

@@ -13,7 +13,7 @@
 //! | restore | something of what the backup did not have was lost |
 //! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
 //! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
-//! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's, a restart for which its machine waits |
+//! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's, a restart for which its machine waits; another's lease, on that of a client that counts it |
 //! | cut, slow, drop, delay | a message met it |
 //! | reset, half-open | a connection was open |
 //! | cancel | the caller was about to acquire, or waited to try again |
@@ -76,13 +76,15 @@ pub(crate) struct Stays<'h> {
     history: &'h History,
     /// The cluster in whose name its members speak, if there is one: what strikes any of them strikes that.
     cluster: Option<NodeId>,
+    /// On which of their clocks clients count each other's leases, if they do.
+    rivals: Option<Clock>,
     stays: Vec<Stay>,
     owned: Vec<Owned>,
 }
 
 impl<'h> Stays<'h> {
-    pub(crate) fn of(history: &'h History, cluster: Option<NodeId>) -> Self {
-        let mut stays = Self { history, cluster, stays: Vec::new(), owned: Vec::new() };
+    pub(crate) fn of(history: &'h History, cluster: Option<NodeId>, rivals: Option<Clock>) -> Self {
+        let mut stays = Self { history, cluster, rivals, stays: Vec::new(), owned: Vec::new() };
         for entry in &history.entries {
             stays.take(entry.at, entry.node, &entry.note);
         }
@@ -123,11 +125,17 @@ impl<'h> Stays<'h> {
             // that watches others reckons by its clock all the time.
             What::StepClock { .. } => any(&|node| {
                 let counts_on_wall = self.history.nodes[node.index()].lease_clock == Clock::Wall;
-                nodes.watches(node) || self.has_owner(node, fault) || counts_on_wall && self.has_promise(node, fault)
+                // What a clock shows that was set, others read for as long as it shows that.
+                let is_read = nodes.is_client(node) && self.rivals == Some(Clock::Wall);
+                nodes.watches(node)
+                    || self.has_owner(node, fault)
+                    || counts_on_wall && self.has_promise(node, fault)
+                    || is_read && self.is_out(Stretch::since(fault.from))
             }),
-            What::ClockRate { .. } => {
-                any(&|node| nodes.watches(node) || self.has_owner(node, fault) || self.has_promise(node, fault))
-            }
+            What::ClockRate { .. } => any(&|node| {
+                let counts_others = nodes.is_client(node) && self.rivals.is_some() && self.is_out(fault);
+                nodes.watches(node) || self.has_owner(node, fault) || self.has_promise(node, fault) || counts_others
+            }),
             What::Stall { part, .. } if *part == Part::RENEWAL => any(&|node| self.renews(node, fault)),
             What::Pause(_) | What::Stall { .. } => keeps_waiting || any(&|node| self.is_busy(node, fault)),
             What::Throttle { .. } => {
@@ -219,6 +227,11 @@ impl<'h> Stays<'h> {
     /// Whether a promise to a client had not come to its end.
     fn has_promise(&self, client: NodeId, fault: Stretch) -> bool {
         self.of_client(client).any(|stay| stay.promised.is_some_and(|promised| promised.meets(fault)))
+    }
+
+    /// Whether anybody's lease was on any server then.
+    fn is_out(&self, fault: Stretch) -> bool {
+        self.owned.iter().any(|owned| owned.span.meets(fault))
     }
 
     fn renews(&self, client: NodeId, fault: Stretch) -> bool {

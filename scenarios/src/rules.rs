@@ -1,6 +1,6 @@
 //! What a cell's runs are judged by: the promises of its lock, as this world's clients use it.
 
-use host::{Duration, NodeId, Ppm};
+use host::{Clock, Duration, NodeId, Ppm};
 use models::guard::Guard;
 use models::script::Step;
 use spec::{Assumption, Level, Property, Rules};
@@ -28,6 +28,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         is_logged: nodes.keep_a_log(),
         queues: cell.clients.iter().any(|client| client.lock.queues()),
         counters: counters(cell, nodes),
+        counters_on: rivals_clock(cell).unwrap_or(Clock::Monotonic),
         renews: renews_every(cell),
         bounds: cell.bounds,
         resource_checks_tokens: checks_tokens(cell),
@@ -36,12 +37,19 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
 
 /// On whose clocks a lease is counted, beside its holder's, if not on that of the server that gave it.
 fn counters(cell: &Cell, nodes: &Nodes) -> Vec<NodeId> {
-    let by_rivals = cell.clients.iter().any(|client| client.lock.is_counted_by_rivals());
-    match (by_rivals, nodes.keep_a_log()) {
-        (true, _) => nodes.clients().collect(),
-        (false, true) => nodes.granting().collect(),
-        (false, false) => Vec::new(),
+    match (rivals_clock(cell), nodes.keep_a_log()) {
+        (Some(_), _) => nodes.clients().collect(),
+        (None, true) => nodes.granting().collect(),
+        (None, false) => Vec::new(),
     }
+}
+
+/// If those that want a lock count how long another has it: on which of their clocks. One who counts on the wall clock is enough for
+/// what that shows to matter.
+pub(crate) fn rivals_clock(cell: &Cell) -> Option<Clock> {
+    let mut clocks = cell.clients.iter().filter_map(|client| client.lock.counted_by_rivals_on());
+    let first = clocks.next()?;
+    Some(if clocks.any(|clock| clock == Clock::Wall) { Clock::Wall } else { first })
 }
 
 /// How many servers must name an owner, for it to be one: the least that is enough for any client.
@@ -169,6 +177,25 @@ mod tests {
         let own = || Contender::own("own", |_| models::none::NoLock);
         let of = |contender: Contender| World::of(&scenario.cells[0], &contender).rules.quorum;
         assert_eq!([of(own()), of(own().with_quorum(3))], [1, 3], "one's own says it itself");
+    }
+
+    #[test]
+    fn who_counts_beside_the_holder_and_on_which_clock() {
+        let head = HEAD.replace("lock = \"redis\"\n", "");
+        let counted = |lock: &str| {
+            let text = format!("{head}{lock}\n[client.A]\n[client.B]\n");
+            let scenario = load("rules.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            let contender = Contender::built_in(&scenario.cells[0].lock);
+            let rules = World::of(&scenario.cells[0], &contender).rules;
+            (rules.counters.len(), rules.counters_on)
+        };
+        let row = |clock: &str| counted(&format!("lock.lease-row.clock = {clock:?}"));
+        assert_eq!(counted("lock = \"redis\"").0, 0);
+        assert_eq!(row("store").0, 0, "the server does");
+        assert_eq!(row("observed"), (2, Clock::Monotonic));
+        assert_eq!(row("client"), (2, Clock::Wall));
+        let one = "lock.lease-row.clock = \"observed\"\n[client.C.lock.lease-row]\nclock = \"client\"";
+        assert_eq!(counted(one), (3, Clock::Wall), "it is enough that one does");
     }
 
     #[test]

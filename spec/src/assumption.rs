@@ -6,6 +6,7 @@ mod failover;
 pub(crate) mod ledger;
 mod pause;
 mod rate;
+mod rivals;
 mod servers;
 
 /// One promise that a lock may rest on.

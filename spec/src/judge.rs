@@ -116,6 +116,11 @@ impl<'h> Case<'h> {
         self.history.nodes[node.index()].lease_clock
     }
 
+    /// The clock on which that node counts leases of others.
+    pub(crate) fn counting_clock(&self, node: NodeId) -> Clock {
+        if self.rules.counters.is_empty() { self.lease_clock(node) } else { self.rules.counters_on }
+    }
+
     /// What became of each claim, by claim.
     pub(crate) fn lives(&self) -> &[Life] {
         self.lives.get_or_init(|| lives(self.history, &self.grants))

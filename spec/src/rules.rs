@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use host::{Duration, NodeId, Ppm};
+use host::{Clock, Duration, NodeId, Ppm};
 
 use crate::Property;
 use crate::assumption::Assumption;
@@ -76,6 +76,8 @@ pub struct Rules {
     pub queues: bool,
     /// On whose clocks a lease is counted beside its holder's. None: on that of the server that gave it.
     pub counters: Vec<NodeId>,
+    /// On which of their clocks those count. By the wall clock they read what another's has written.
+    pub counters_on: Clock,
     /// How often the lock extends its lease by itself. `None`: it does not.
     pub renews: Option<Duration>,
     /// Within what something must have happened.

@@ -84,6 +84,7 @@ impl Story {
             is_logged: false,
             queues: false,
             counters: Vec::new(),
+            counters_on: Clock::Monotonic,
             resource_checks_tokens: false,
         };
         let history =

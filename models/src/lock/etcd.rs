@@ -17,7 +17,7 @@ pub use record::{DeadlineFrom, Identity, JudgedBy, LengthOf, RecordLock};
 pub(super) use servers::NAME;
 pub use servers::{Checkpoints, EtcdServers, LEAST_LEASE, MOST_MEMBERS, PreVote, Restored, Version};
 
-use host::{Duration, Operation};
+use host::{Clock, Duration, Operation};
 use spec::{Assumption, Level, Promise};
 
 use super::switch::Choice;
@@ -135,9 +135,9 @@ impl EtcdLock {
         matches!(self, Self::Mutex(_) | Self::V3Lock(_))
     }
 
-    /// Whether nobody but its rivals counts how long it has not been extended.
-    pub(super) const fn is_counted_by_rivals(self) -> bool {
-        matches!(self, Self::Record(_))
+    /// If nobody but its rivals counts how long it has not been extended: on which of their clocks.
+    pub(super) const fn counted_by_rivals_on(self) -> Option<Clock> {
+        if matches!(self, Self::Record(_)) { Some(Clock::Monotonic) } else { None }
     }
 
     /// What its promises rest on.

@@ -17,7 +17,7 @@ pub use row::{IfLocked, RowLock, Transactions};
 pub(super) use servers::NAME;
 pub use servers::{MOST_POOLED, MOST_PROBES, PgServers, PgTimeouts, PoolMode, Pooler, Synchronous};
 
-use host::{Duration, Operation};
+use host::{Clock, Duration, Operation};
 use spec::{Assumption, Level, Promise};
 
 use super::{LockFacts, Occasion};
@@ -95,9 +95,14 @@ impl PgLock {
         }
     }
 
-    /// Whether only those that want it too count how long its owner has not been heard.
-    pub(super) const fn is_counted_by_rivals(self) -> bool {
-        matches!(self, Self::Lease(LeaseRowLock { judged_by: JudgedBy::Observed, .. }))
+    /// If only those that want it too count how long its owner has it: on which of their clocks.
+    pub(super) const fn counted_by_rivals_on(self) -> Option<Clock> {
+        match self {
+            Self::Lease(LeaseRowLock { judged_by: JudgedBy::Observed, .. }) => Some(Clock::Monotonic),
+            // By what its own wall clock says then of what the owner's has written into the row.
+            Self::Lease(LeaseRowLock { judged_by: JudgedBy::Client, .. }) => Some(Clock::Wall),
+            Self::Lease(LeaseRowLock { judged_by: JudgedBy::Store, .. }) | Self::Advisory(_) | Self::Row(_) => None,
+        }
     }
 
     /// Whether several may have it together.

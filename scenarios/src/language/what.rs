@@ -201,7 +201,9 @@ pub(super) fn step_is_idle(node: &NodeRef, world: &World) -> Option<&'static str
     let meant = world.meant(node);
     let counts_on =
         |clock| move |(_, lock): &(Uses, Option<&Lock>)| lock.is_none_or(|lock| lock.lease_clock() == clock);
-    if meant.iter().any(counts_on(Clock::Wall)) {
+    let reads_others =
+        |(_, lock): &(Uses, Option<&Lock>)| lock.is_some_and(|lock| lock.counted_by_rivals_on() == Some(Clock::Wall));
+    if meant.iter().any(counts_on(Clock::Wall)) || meant.iter().any(reads_others) {
         return timing_is_idle(node, world);
     }
     Some(if meant.iter().all(counts_on(Clock::Boottime)) {

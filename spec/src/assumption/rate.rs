@@ -22,12 +22,9 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
     let clocks = |node: &NodeId| case.history.nodes[node.index()].clocks.as_slice();
     let allowance = case.rules.rate_allowance;
     // In most runs no clock is fast enough at any time, and no lease need be looked at.
-    let rates = |node: &NodeId| {
-        let counts_on = case.lease_clock(*node);
-        clocks(node).iter().map(move |clock| counts_on.rate_in(clock))
-    };
-    let fastest = case.rules.counting().iter().flat_map(rates).max()?;
-    let slowest = case.rules.policies.keys().flat_map(rates).min()?;
+    let rates = |node: &NodeId, on: Clock| clocks(node).iter().map(move |clock| on.rate_in(clock));
+    let fastest = case.rules.counting().iter().flat_map(|node| rates(node, case.counting_clock(*node))).max()?;
+    let slowest = case.rules.policies.keys().flat_map(|node| rates(node, case.lease_clock(*node))).min()?;
     if !outruns(fastest, slowest, allowance) {
         return None;
     }
@@ -35,8 +32,9 @@ pub(super) fn first_beyond_drift(case: &Case<'_>) -> Option<SimTime> {
     for Counted { server, claim, from, to, died } in counted(case) {
         let Some(end) = end_of_lease(case, claim) else { continue };
         let client = case.grants[claim].attempt.client();
-        let of = |node: NodeId| Counting { clocks: clocks(&node), on: case.lease_clock(node) };
-        let outrun = |server, from, to: SimTime| first_outrun(&server, &of(client), allowance, from, to.min(end));
+        let own = Counting { clocks: clocks(&client), on: case.lease_clock(client) };
+        let of = |node: NodeId| Counting { clocks: clocks(&node), on: case.counting_clock(node) };
+        let outrun = |server, from, to: SimTime| first_outrun(&server, &own, allowance, from, to.min(end));
         for counter in case.rules.counters.iter().filter(|counter| **counter != client) {
             first = earlier(first, outrun(of(*counter), from, to));
         }
@@ -175,6 +173,22 @@ mod tests {
         assert_eq!(counted_by(&clients, 0), None, "the server counts nothing");
         assert_eq!(counted_by(&clients, 2), Some(ms(10)), "a rival does");
         assert_eq!(counted_by(&clients, 1), None, "a fast holder gives up early");
+    }
+
+    #[test]
+    fn others_count_on_the_clock_that_is_said_to_be_theirs() {
+        let breach = |on| {
+            let mut story = Story::new();
+            story.declare(RateWithinDrift);
+            story.rules.counters = vec![host::NodeId::new(1), host::NodeId::new(2)];
+            story.rules.counters_on = on;
+            story.at(10).client(1).takes(100);
+            story.at(50).client(1).ticks(Ticking::AllButMonotonic);
+            story.at(50).client(2).ticks(Ticking::AllButMonotonic);
+            story.breach(RateWithinDrift)
+        };
+        assert_eq!(breach(Clock::Monotonic), None, "in machine sleep it stands as the holder's does");
+        assert_eq!(breach(Clock::Wall), Some(ms(50)));
     }
 
     #[test]

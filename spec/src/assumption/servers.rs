@@ -4,7 +4,7 @@
 //! * `no-step` is broken if the server's wall clock jumped then, and the server counts leases on it; or that
 //!   of a client that does, while it was promised the lock. A clock on which no deadline hangs may be set.
 //!   (A wall clock that runs on through machine sleep has not jumped; one that is set right after a virtual
-//!   machine's stop has.)
+//!   machine's stop has.) Where [others](crate::Rules::counters) count, it is their clocks: see [`rivals`](super::rivals).
 //! * `delayed-restart` is broken if the server died then, and a process ran there again no more than
 //!   the longest TTL later, and did not name the owner again: it must stay out for *longer*, since a key may live
 //!   to its last instant. Broken at the restart.
@@ -21,6 +21,7 @@ use std::iter::Peekable;
 use host::{Clock, NodeId, SimTime};
 
 use super::ledger::earlier;
+use super::rivals;
 use crate::history::{Activity, Cause, Entry, Note};
 use crate::judge::Case;
 use crate::windows::Stretch;
@@ -28,7 +29,12 @@ use crate::windows::Stretch;
 /// The first step of a wall clock while a lease was counted on it: a lock server's while it had an owner for
 /// some key, a client's while it was promised the lock.
 pub(super) fn first_step(case: &Case<'_>) -> Option<SimTime> {
-    earlier(first_while_owned(case, steps(case)), first_of_a_holder(case))
+    let of_who_counts = if case.rules.counters.is_empty() {
+        first_while_owned(case, steps(case))
+    } else {
+        rivals::first_while_off(case)
+    };
+    earlier(of_who_counts, first_of_a_holder(case))
 }
 
 /// The first restart of a lock server that had an owner for some key and came back too early.

@@ -355,6 +355,11 @@ fn only_a_clock_that_is_read_can_be_stepped() {
     accept(&counting_on("wall", step("\"A\"")));
     let boot = "this can never apply: a client counts its lease on its boot-time clock, which never steps";
     refuse(&counting_on("boottime", step("«\"A\"»")), boot);
+    let row =
+        |clock: &str, step: String| step.replace("lock = \"redis\"", &format!("lock.lease-row.clock = {clock:?}"));
+    accept(&row("client", step("\"A\"")));
+    refuse(&row("store", step("«\"A\"»")), client);
+    refuse(&row("observed", step("«\"A\"»")), client);
     refuse(&step("«\"resource\"»"), "this can never apply: the resource reads no clock");
     refuse(
         &step("«\"servers\"»").replace("lock = \"redis\"", "ttl = \"none\"\nlock = \"redis\""),

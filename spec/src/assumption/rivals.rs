@@ -1,0 +1,127 @@
+//! `no-step` where those that want a lock [count](crate::Rules::counters) for how long another has it.
+//!
+//! On their wall clocks they read what another's has written, so that a jump does not end with its instant. Broken while somebody had
+//! the lock, or was promised it, and the clock of one who counts was not where it would be without jumps and stops. On any other clock
+//! nothing can jump.
+
+use host::{Clock, NodeId, SimTime};
+
+use crate::history::{Segment, Ticking};
+use crate::judge::Case;
+
+/// When first somebody had the lock, or was promised it, while the wall clock was off of one who counts on it.
+pub(super) fn first_while_off(case: &Case<'_>) -> Option<SimTime> {
+    if case.rules.counters_on != Clock::Wall {
+        return None;
+    }
+    let off: Vec<_> = case.rules.counters.iter().flat_map(|node| off(case, *node)).collect();
+    let meets = |(from, to): (SimTime, SimTime)| {
+        let both = off.iter().map(move |(since, until)| (from.max(*since), to.min(*until)));
+        both.filter(|(from, to)| from < to).map(|(from, _)| from).min()
+    };
+    let had = case.owners().tenures.iter().map(|tenure| (tenure.from, tenure.to));
+    let promised = case.promised.windows().map(|window| (window.from, window.to));
+    had.chain(promised).filter_map(meets).min()
+}
+
+/// From when to when a node's wall clock was not where it would be if nobody had set it and it had never stood still.
+fn off(case: &Case<'_>, node: NodeId) -> Vec<(SimTime, SimTime)> {
+    let clocks = &case.history.nodes[node.index()].clocks;
+    let ends = clocks.iter().skip(1).map(|next| next.since).chain([SimTime::NEVER]);
+    let mut by = 0;
+    let mut last: Option<&Segment> = None;
+    let mut stretches = Vec::new();
+    for (clock, end) in clocks.iter().zip(ends) {
+        if let Some(last) = last {
+            let running = Segment { ticking: Ticking::All, ..*last };
+            by += clock.wall - running.carried_to(clock.since).wall;
+        }
+        if by != 0 {
+            stretches.push((clock.since, end));
+        }
+        last = Some(clock);
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{Clock, NodeId};
+
+    use crate::Assumption::NoStep;
+    use crate::history::Ticking;
+    use crate::testing::{Story, ms};
+
+    /// A story in which those that want the lock count on their own clocks.
+    fn counted_by_rivals(on: Clock) -> Story {
+        let mut story = Story::new();
+        story.declare(NoStep);
+        story.rules.counters = vec![NodeId::new(1), NodeId::new(2)];
+        story.rules.counters_on = on;
+        story
+    }
+
+    #[test]
+    fn where_rivals_count_it_is_their_clocks_that_may_not_step() {
+        let stepped = |on, node: u16| {
+            let mut story = counted_by_rivals(on);
+            story.at(10).client(1).takes(100);
+            let story = story.at(50);
+            if node == 0 {
+                story.server(1).steps(-5)
+            } else {
+                story.client(node).steps(-5)
+            };
+            story.breach(NoStep)
+        };
+        for (node, broken) in [(0, None), (1, Some(ms(50))), (2, Some(ms(50))), (3, None)] {
+            assert_eq!(stepped(Clock::Wall, node), broken, "node {node}");
+            assert_eq!(stepped(Clock::Monotonic, node), None, "node {node}");
+        }
+    }
+
+    #[test]
+    fn what_a_stepped_clock_has_written_is_read_by_another_for_as_long_as_it_is_off() {
+        let breach = |set_right: u64, by: i64| {
+            let mut story = counted_by_rivals(Clock::Wall);
+            story.at(5).client(2).steps(7);
+            story.at(set_right).client(2).steps(by);
+            story.at(20).client(1).takes(100);
+            story.breach(NoStep)
+        };
+        assert_eq!(breach(9, -7), None, "it was set right before anybody had the lock");
+        assert_eq!(breach(9, -6), Some(ms(20)), "not quite");
+    }
+
+    #[test]
+    fn a_lock_that_is_had_for_longer_than_promised_counts_as_long_as_it_is_had() {
+        let breach = |is_had: bool| {
+            let mut story = counted_by_rivals(Clock::Wall);
+            story.at(10).client(1).takes(100);
+            if !is_had {
+                story.at(110).server(1).frees();
+            }
+            story.at(150).client(2).steps(7);
+            story.breach(NoStep)
+        };
+        assert_eq!([breach(true), breach(false)], [Some(ms(150)), None]);
+    }
+
+    #[test]
+    fn a_wall_clock_that_stood_still_is_off_until_it_is_set_right() {
+        let breach = |set_right: i64| {
+            let mut story = counted_by_rivals(Clock::Wall);
+            story.at(2).client(2).ticks(Ticking::None);
+            story.at(5).client(2).ticks(Ticking::All);
+            story.at(6).client(2).steps(set_right);
+            story.at(20).client(1).takes(100);
+            story.breach(NoStep)
+        };
+        assert_eq!([breach(3), breach(2)], [None, Some(ms(20))]);
+        let mut story = counted_by_rivals(Clock::Wall);
+        story.at(2).client(2).ticks(Ticking::AllButMonotonic);
+        story.at(5).client(2).ticks(Ticking::All);
+        story.at(20).client(1).takes(100);
+        assert_eq!(story.breach(NoStep), None, "it runs on through machine sleep");
+    }
+}
