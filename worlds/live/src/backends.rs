@@ -1,5 +1,5 @@
-//! From what a PostgreSQL server has written into its log, and what clients said they had asked, to who owned which advisory lock
-//! when.
+//! From what a PostgreSQL server has written into its log, and what clients said they had asked and were answered, to who owned which lock
+//! when: an advisory lock, a row that a transaction has locked, or one that says whose it is (`leases`).
 //!
 //! A server set so ([`SETTINGS`]) writes down each statement as it begins, and when it is over, by the number of the backend that
 //! serves it, and the end of each session. Before each statement stands its number, by which it is known whose it was: behind a
@@ -11,15 +11,19 @@
 //! **The time** is known to the ms; it is no earlier than a statement was asked, and no later than it was answered.
 //!
 //! **Inconclusive** is a run in which two backends of one server come to have one lock otherwise, one with savepoints, and one in which a server
-//! says what its backends could not have done. Rows that are locked or written are not told of in a log.
+//! says what its backends could not have done. That a row was found no log says: that is in the answer.
+
+mod leases;
 
 use std::collections::BTreeMap;
 
 use host::{AttemptId, Name, NodeId, Segment, SimTime};
-use models::postgres::{Advise, AdvisoryKey, PgRequest, Pid, Scope, Strength};
+use models::postgres::{AdvisoryKey, PgRequest, Pid, RowKey, Scope, Strength, Table, Wait};
 use spec::{Cause, Entry, Note};
 
+use crate::line::Answered;
 use crate::revisions::Account;
+use leases::{Change, Leases};
 
 /// How a server is set that is to tell who did what.
 pub(crate) const SETTINGS: [(&str, &str); 5] = [
@@ -37,8 +41,8 @@ pub(crate) struct Stated {
     pub(crate) attempt: Option<AttemptId>,
     /// The lock of whose key it is, if it asks for one.
     pub(crate) lock: Option<Name>,
-    /// When the answer was there, if one came, and whether it was done.
-    pub(crate) answered: Option<(SimTime, bool)>,
+    /// When the answer was there, if one came, and what it was.
+    pub(crate) answered: Option<(SimTime, Answered)>,
 }
 
 /// Which statement: of which client, in which of its lives, and its number there.
@@ -62,15 +66,30 @@ enum Line {
     Starts,
 }
 
+/// What a backend can have, and another cannot have then.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Thing {
+    Advisory(AdvisoryKey),
+    Row(RowKey),
+}
+
+/// What a statement asks to have.
+#[derive(Clone, Copy, Debug)]
+struct Want {
+    thing: Thing,
+    strength: Strength,
+    scope: Scope,
+}
+
 /// What a backend has.
 #[derive(Default, Debug)]
 struct Backend {
-    /// By key, and until when it is had: how often in either strength.
-    has: BTreeMap<(AdvisoryKey, Scope), [u32; 2]>,
+    /// By thing, and until when it is had: how often in either strength.
+    has: BTreeMap<(Thing, Scope), [u32; 2]>,
     in_block: bool,
     doing: Option<(Tag, PgRequest)>,
-    /// What it does has let go already, since somebody was let in behind it.
-    has_let_go: bool,
+    /// What it does is told already, since somebody came in behind it.
+    is_told: bool,
 }
 
 /// Makes up the account of a server. `machine`: what the machine's clocks read as the run began.
@@ -87,9 +106,10 @@ struct Telling<'s> {
     server: NodeId,
     stated: &'s AllStated,
     backends: BTreeMap<Pid, Backend>,
-    names: BTreeMap<AdvisoryKey, Name>,
+    names: BTreeMap<Thing, Name>,
     /// By the lock's name: its owners, each in its place.
     owners: BTreeMap<Name, Vec<Option<Pid>>>,
+    leases: Leases,
     last: SimTime,
     account: Account,
 }
@@ -97,15 +117,21 @@ struct Telling<'s> {
 impl<'s> Telling<'s> {
     fn new(server: NodeId, stated: &'s AllStated) -> Self {
         let (backends, names, owners) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { server, stated, backends, names, owners, last: SimTime::ZERO, account: Account::default() }
+        let (last, leases, account) = (SimTime::ZERO, Leases::default(), Account::default());
+        Self { server, stated, backends, names, owners, leases, last, account }
     }
 
     fn take(&mut self, at: SimTime, pid: Pid, line: &Line, next: &[(SimTime, Pid, Line)]) {
         let backend = self.backends.entry(pid).or_default();
         match line {
-            // It remembers nobody, and the history needs no word of that: it was dead.
-            Line::Starts => (self.backends, self.owners) = (BTreeMap::new(), BTreeMap::new()),
-            Line::Begins(doing) => (backend.doing, backend.has_let_go) = (doing.clone(), false),
+            // It remembers nobody, and the history needs no word of that: it was dead. But what was committed is there.
+            Line::Starts => {
+                (self.backends, self.owners) = (BTreeMap::new(), BTreeMap::new());
+                for (key, owner) in self.leases.owners() {
+                    self.note(at, key, Some(owner), Cause::Restart);
+                }
+            }
+            Line::Begins(doing) => (backend.doing, backend.is_told) = (doing.clone(), false),
             Line::Fails => {
                 let failed = backend.doing.take();
                 let by = failed.and_then(|(tag, _)| self.attempt(tag));
@@ -119,8 +145,8 @@ impl<'s> Telling<'s> {
             }
             Line::Done => {
                 let Some((tag, request)) = backend.doing.take() else { return };
-                let has_let_go = std::mem::take(&mut backend.has_let_go);
-                self.done((at, pid), tag, &request, (has_let_go, next));
+                let is_told = std::mem::take(&mut backend.is_told);
+                self.done((at, pid), tag, &request, (is_told, next));
             }
         }
     }
@@ -135,32 +161,87 @@ impl<'s> Telling<'s> {
         (at, pid): (SimTime, Pid),
         tag: Tag,
         request: &PgRequest,
-        (has_let_go, next): (bool, &[(SimTime, Pid, Line)]),
+        (is_told, next): (bool, &[(SimTime, Pid, Line)]),
     ) {
         let stated = self.stated.get(&tag).copied();
-        let at = stated.map_or(at, |stated| {
-            at.max(stated.at).min(stated.answered.map_or(SimTime::NEVER, |(answered, _)| answered))
-        });
+        let at = self.when(at, tag);
         let by = stated.and_then(|stated| stated.attempt);
+        let answer = stated.and_then(|stated| stated.answered).map(|(_, answer)| answer);
+        let is_done = answer.is_some_and(|answer| answer.is_done);
         match request {
             PgRequest::Advise(advise) => {
+                let thing = Thing::Advisory(advise.key);
                 if let Some(name) = stated.and_then(|stated| stated.lock) {
-                    self.names.insert(advise.key, name);
+                    self.names.insert(thing, name);
                 }
-                let is_refused = advise.is_try && stated.and_then(|stated| stated.answered).is_none_or(|(_, yes)| !yes);
-                if !is_refused {
-                    self.let_in((at, pid), advise, by, next);
+                if is_done || !advise.is_try {
+                    self.let_in((at, pid), Want { thing, strength: advise.strength, scope: advise.scope }, by, next);
+                }
+            }
+            PgRequest::Select(select) if select.row.table == Table::Locks && select.for_update.is_some() => {
+                let thing = Thing::Row(select.row);
+                self.names.insert(thing, select.row.name);
+                // Who skips what others have is told only by the answer; and so is who finds none.
+                if is_done || answer.is_none() && select.for_update != Some(Wait::SkipLocked) {
+                    let (strength, scope) = (Strength::Exclusive, Scope::Transaction);
+                    self.let_in((at, pid), Want { thing, strength, scope }, by, next);
                 }
             }
             PgRequest::Begin => self.backends.entry(pid).or_default().in_block = true,
             PgRequest::Savepoint(_) => {
                 self.account.doubts.push("a savepoint: nobody tells what is within it".to_owned());
             }
-            _ if has_let_go => {}
+            _ if is_told => {}
+            PgRequest::Insert(_) | PgRequest::Update(_) => self.writes((at, pid), tag, request),
             other => self.lets_go(at, pid, other, by),
         }
         if matches!(request, PgRequest::Commit | PgRequest::Rollback) {
             self.backends.entry(pid).or_default().in_block = false;
+        }
+    }
+
+    /// When a statement was done, of which the log says that it was then.
+    fn when(&self, at: SimTime, tag: Tag) -> SimTime {
+        self.stated.get(&tag).map_or(at, |stated| {
+            at.max(stated.at).min(stated.answered.map_or(SimTime::NEVER, |(answered, _)| answered))
+        })
+    }
+
+    /// What a statement has made of a lease, if it was about one, as far as its answer says.
+    fn change(&self, tag: Tag, request: &PgRequest) -> Option<Change> {
+        let stated = self.stated.get(&tag)?;
+        let version = stated.answered.and_then(|(_, answer)| answer.version)?;
+        Change::of(request, stated.attempt, version)
+    }
+
+    /// A lease was written, or was not: one by one as their versions say, whoever says first that it is through.
+    fn writes(&mut self, (at, pid): (SimTime, Pid), tag: Tag, request: &PgRequest) {
+        let is_answered = self.stated.get(&tag).is_some_and(|stated| stated.answered.is_some());
+        if leases::row_of(request).is_some() && !is_answered {
+            return self.account.doubts.push("whether a lease was written nobody was told".to_owned());
+        }
+        let Some(change) = self.change(tag, request) else { return };
+        let mut before: Vec<(Change, Pid, Tag)> = Vec::new();
+        for (other, backend) in self.backends.iter().filter(|(other, _)| **other != pid) {
+            let Some((tag, request)) = backend.doing.as_ref().filter(|_| !backend.is_told) else { continue };
+            before.extend(self.change(*tag, request).filter(|it| it.is_before(&change)).map(|it| (it, *other, *tag)));
+        }
+        before.sort_by_key(|(change, ..)| change.place());
+        for (change, other, tag) in before {
+            self.backends.entry(other).or_default().is_told = true;
+            self.changes(self.when(at, tag), &change);
+        }
+        self.changes(at, &change);
+    }
+
+    fn changes(&mut self, at: SimTime, change: &Change) {
+        for (attempt, cause) in self.leases.take(change) {
+            self.note(at, change.key, attempt, cause);
+        }
+        if let Some(attempt) = self.leases.extended(change) {
+            self.last = self.last.max(at);
+            let note = Note::Extended { authority: self.server, key: change.key, attempt, by: Some(attempt) };
+            self.account.entries.push(Entry { at: self.last, node: self.server, note });
         }
     }
 
@@ -170,11 +251,12 @@ impl<'s> Telling<'s> {
         match request {
             PgRequest::Unlock { key, strength } => {
                 let backend = self.backends.entry(pid).or_default();
-                if let Some(count) = backend.has.get_mut(&(*key, Scope::Session)) {
+                let thing = Thing::Advisory(*key);
+                if let Some(count) = backend.has.get_mut(&(thing, Scope::Session)) {
                     let count = &mut count[usize::from(*strength == Strength::Shared)];
                     *count = count.saturating_sub(1);
                 }
-                self.look(at, pid, *key, cause);
+                self.look(at, pid, thing, cause);
             }
             PgRequest::UnlockAll | PgRequest::DiscardAll => self.let_go(at, pid, Scope::Session, cause),
             PgRequest::Commit | PgRequest::Rollback => self.let_go(at, pid, Scope::Transaction, cause),
@@ -182,27 +264,20 @@ impl<'s> Telling<'s> {
         }
     }
 
-    fn let_in(
-        &mut self,
-        (at, pid): (SimTime, Pid),
-        advise: &Advise,
-        by: Option<AttemptId>,
-        next: &[(SimTime, Pid, Line)],
-    ) {
+    fn let_in(&mut self, (at, pid): (SimTime, Pid), want: Want, by: Option<AttemptId>, next: &[(SimTime, Pid, Line)]) {
         let others: Vec<Pid> = self.backends.keys().copied().filter(|other| *other != pid).collect();
         for other in others {
-            if self.is_in_the_way(other, advise) {
-                self.make_way(at, other, advise, next);
+            if self.is_in_the_way(other, want) {
+                self.make_way(at, other, want, next);
             }
         }
         let backend = self.backends.entry(pid).or_default();
         // A transaction that is one statement is over.
-        if advise.scope == Scope::Transaction && !backend.in_block {
+        if want.scope == Scope::Transaction && !backend.in_block {
             return;
         }
-        backend.has.entry((advise.key, advise.scope)).or_default()[usize::from(advise.strength == Strength::Shared)] +=
-            1;
-        let (Some(&name), Some(_)) = (self.names.get(&advise.key), by) else { return };
+        backend.has.entry((want.thing, want.scope)).or_default()[usize::from(want.strength == Strength::Shared)] += 1;
+        let (Some(&name), Some(_)) = (self.names.get(&want.thing), by) else { return };
         let owners = self.owners.entry(name).or_default();
         if owners.contains(&Some(pid)) {
             return;
@@ -213,51 +288,52 @@ impl<'s> Telling<'s> {
         self.note(at, in_place(name, place), by, Cause::Request(by));
     }
 
-    fn is_in_the_way(&self, other: Pid, advise: &Advise) -> bool {
+    fn is_in_the_way(&self, other: Pid, want: Want) -> bool {
         [Scope::Session, Scope::Transaction].into_iter().any(|scope| {
-            let has = self.backends[&other].has.get(&(advise.key, scope)).copied().unwrap_or_default();
-            has[0] > 0 || has[1] > 0 && advise.strength == Strength::Exclusive
+            let has = self.backends[&other].has.get(&(want.thing, scope)).copied().unwrap_or_default();
+            has[0] > 0 || has[1] > 0 && want.strength == Strength::Exclusive
         })
     }
 
     /// Who is in the way of one that was let in has let go before, and has not said so yet.
-    fn make_way(&mut self, at: SimTime, other: Pid, advise: &Advise, next: &[(SimTime, Pid, Line)]) {
+    fn make_way(&mut self, at: SimTime, other: Pid, want: Want, next: &[(SimTime, Pid, Line)]) {
         let backend = self.backends.entry(other).or_default();
-        if let (Some((tag, request)), false) = (backend.doing.clone(), backend.has_let_go) {
-            backend.has_let_go = true;
+        if let (Some((tag, request)), false) = (backend.doing.clone(), backend.is_told) {
+            backend.is_told = true;
             let by = self.attempt(tag);
             self.lets_go(at, other, &request, by);
         }
         let ends = next.iter().find(|(_, pid, _)| *pid == other).map(|(.., line)| line);
-        if self.is_in_the_way(other, advise) && ends == Some(&Line::Over) {
+        if self.is_in_the_way(other, want) && ends == Some(&Line::Over) {
             for scope in [Scope::Session, Scope::Transaction] {
                 self.let_go(at, other, scope, Cause::Expiry);
             }
         }
-        if self.is_in_the_way(other, advise) {
-            self.account.doubts.push(format!("two backends of one server have the lock {}", advise.key));
+        if self.is_in_the_way(other, want) {
+            let what = self.names.get(&want.thing).map_or_else(|| format!("{:?}", want.thing), ToString::to_string);
+            self.account.doubts.push(format!("two backends of one server have the lock {what}"));
         }
     }
 
     /// It lets go of all that it has until then.
     fn let_go(&mut self, at: SimTime, pid: Pid, until: Scope, cause: Cause) {
         let Some(backend) = self.backends.get_mut(&pid) else { return };
-        let keys: Vec<AdvisoryKey> =
-            backend.has.keys().filter(|(_, scope)| *scope == until).map(|(key, _)| *key).collect();
+        let things: Vec<Thing> =
+            backend.has.keys().filter(|(_, scope)| *scope == until).map(|(thing, _)| *thing).collect();
         backend.has.retain(|(_, scope), _| *scope != until);
-        for key in keys {
-            self.look(at, pid, key, cause);
+        for thing in things {
+            self.look(at, pid, thing, cause);
         }
     }
 
     /// It may have that lock no more.
-    fn look(&mut self, at: SimTime, pid: Pid, key: AdvisoryKey, cause: Cause) {
+    fn look(&mut self, at: SimTime, pid: Pid, thing: Thing, cause: Cause) {
         let has = self.backends.get(&pid).is_some_and(|backend| {
             let all =
-                [Scope::Session, Scope::Transaction].into_iter().filter_map(|scope| backend.has.get(&(key, scope)));
+                [Scope::Session, Scope::Transaction].into_iter().filter_map(|scope| backend.has.get(&(thing, scope)));
             all.flatten().any(|count| *count > 0)
         });
-        let Some(&name) = self.names.get(&key).filter(|_| !has) else { return };
+        let Some(&name) = self.names.get(&thing).filter(|_| !has) else { return };
         let Some(owners) = self.owners.get_mut(&name) else { return };
         let Some(place) = owners.iter().position(|owner| *owner == Some(pid)) else { return };
         owners[place] = None;

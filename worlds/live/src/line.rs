@@ -142,8 +142,8 @@ pub(crate) enum Report {
         at: SimTime,
         /// To which statement.
         call: u64,
-        /// It was done, and the answer is not no.
-        is_done: bool,
+        /// What it is.
+        answer: Answered,
     },
     /// A message has met that strike.
     Met { strike: usize },
@@ -155,6 +155,15 @@ pub(crate) enum Report {
     Stranded { why: String },
     /// Its script has come to its end.
     Finished,
+}
+
+/// What a PostgreSQL server has answered, as far as its log does not say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Answered {
+    /// The statement was done, and the answer is not no, nor that there is no such row.
+    pub(crate) is_done: bool,
+    /// The version of the row, if it is one.
+    pub(crate) version: Option<i64>,
 }
 
 /// A command on its way to a lock server.

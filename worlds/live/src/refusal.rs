@@ -139,8 +139,8 @@ fn of_service(cell: &Cell) -> Vec<String> {
 fn of_postgres(cell: &Cell) -> Vec<&'static str> {
     let Service::Postgres(servers) = &cell.service else { return Vec::new() };
     let mut why = Vec::new();
-    if !matches!(cell.lock, Lock::Postgres(PgLock::Advisory(_))) {
-        why.push("a lock that is a row: what becomes of rows no server writes into its log");
+    if servers.standbys > 0 && !matches!(cell.lock, Lock::Postgres(PgLock::Advisory(_))) {
+        why.push("a lock that is a row, and a standby: how far that has come with rows no server writes into its log");
     }
     if cell.resource.is_in_store {
         why.push("objects in the database: what becomes of rows no server writes into its log");

@@ -390,10 +390,10 @@ impl Coordinator {
                 self.messages += 1;
                 self.stated.insert((node, life, call), Stated { at, attempt, lock, answered: None });
             }
-            Report::Stated { at, call, is_done } => {
+            Report::Stated { at, call, answer } => {
                 self.messages += 1;
                 if let Some(stated) = self.stated.get_mut(&(node, life, call)) {
-                    stated.answered = Some((at, is_done));
+                    stated.answered = Some((at, answer));
                 }
             }
             Report::Replied { at, call, status, body } => self.replied((node, life, call), at, (status, &body)),

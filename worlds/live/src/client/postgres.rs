@@ -30,7 +30,7 @@ use super::LiveHost;
 use super::ear::Ear;
 use super::path::Path;
 use crate::backends::tagged;
-use crate::line::{Report, States, Way};
+use crate::line::{Answered, Report, States, Way};
 use crate::pg::{Hearing, query, startup};
 
 /// A connection to a server.
@@ -183,9 +183,14 @@ impl Wire {
         let reply = PgReply::read(&request, said).map_err(bad)?;
         let is_done = match &reply.outcome {
             Ok(Outcome::Bool(yes)) => *yes,
+            Ok(Outcome::Row(row)) => row.is_some(),
             outcome => outcome.is_ok(),
         };
-        self.host.say(&Report::Stated { at: self.host.now(), call, is_done });
+        let version = match &reply.outcome {
+            Ok(Outcome::Row(Some(row))) => Some(row.version),
+            _ => None,
+        };
+        self.host.say(&Report::Stated { at: self.host.now(), call, answer: Answered { is_done, version } });
         let Operation(operation) = request.operation();
         self.path.pass(Way::Reply, operation).await;
         // Who does not wait any more has left the rest to others.

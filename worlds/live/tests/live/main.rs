@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         && ZkEnsemble::version().is_ok()
         && PgServer::version().is_ok();
     let trial = |(name, play): Named| Trial::test(name, play).with_kind("live").with_ignored_flag(!is_installed);
-    let own: [Named; 19] = [
+    let own: [Named; 21] = [
         ("a pause of the holder breaks what the file says, and no more", a_pause_of_the_holder),
         ("what real servers cannot be made to do is refused in words", what_cannot_be_done),
         ("a mistake is an error at its place", a_mistake),
@@ -51,6 +51,10 @@ fn main() -> ExitCode {
             is_as_expected(&["pg-pooler", "--cell", "case=same-session"], 4)
         }),
         ("what a server of PostgreSQL forgets when it dies, and what it does not", || is_as_expected(RESTARTED, 4)),
+        ("a pause of the holder of a row, leased or locked", || is_as_expected(PAUSED_WITH_A_ROW, 4)),
+        ("a lease in a row, of which one clock has written the end and another reads it", || {
+            is_as_expected(&["lease-row-step", "--cell", "clock=ahead", "--cell", "clock=set-right"], 2)
+        }),
         ("what no server of PostgreSQL is made to do is refused in words", no_such_database),
     ];
     let trials = own.into_iter().chain(left_behind::TRIALS).map(trial).collect();
@@ -127,16 +131,13 @@ fn no_such_ensemble() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Who cannot reach the primary any more is B alone; to the standby, which stands on the same machine, nobody cuts anything. And
-/// the primary is shot between two looks of A's, not at one.
+/// Who cannot reach the primary any more is B alone; to the standby, which stands on the same machine, nobody cuts anything.
 const PROMOTED: &[&str] = &[
     "pg-failover-two-holders",
     "--cell",
     "resource-of=open",
     "--set",
     r#"fault.split.cut={ between = ["pg-1", "B"] }"#,
-    "--set",
-    "fault.stonith.at=3500ms",
 ];
 
 /// A number that was only asked for is on disk within 200 ms or not, so that cell may come out either way.
@@ -154,9 +155,11 @@ const RESTARTED: &[&str] = &[
     "token=row",
 ];
 
+const PAUSED_WITH_A_ROW: &[&str] = &[concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/paused-with-a-row.toml")];
+
 fn no_such_database() -> Result<(), Failed> {
-    let (code, out, _) = Program::start(&["pg-rows", "--lock", "postgres-row"])?.finish()?;
-    if code != Some(3) || !out.contains("a lock that is a row: what becomes of rows no server writes into its log") {
+    let (code, out, _) = Program::start(&["lease-row-failover"])?.finish()?;
+    if code != Some(3) || !out.contains("a lock that is a row, and a standby") {
         return Err(format!("exit {code:?}: {out}").into());
     }
     Ok(())
