@@ -7,7 +7,7 @@ use super::PgBouncer;
 use crate::domain::Message;
 use crate::lock::{PgServers, PoolMode, Pooler};
 use crate::postgres::server::Postgres;
-use crate::postgres::{Advise, AdvisoryKey, Database, PgRequest, Pid, Scope, Strength};
+use crate::postgres::{Advise, AdvisoryKey, Database, PgRequest, Pid, Scope, Setting, Strength};
 use crate::rig::Rig;
 
 const SERVER: usize = 0;
@@ -208,6 +208,23 @@ fn in_session_mode_a_client_has_its_connection_until_it_leaves() {
     world.0.hang_up(b);
     world.0.run(20);
     assert!(world.is_free(direct, 43));
+}
+
+#[test]
+fn what_a_client_has_set_goes_with_it() {
+    let mut world = world(PoolMode::Session, 1);
+    let a = world.client(POOLER);
+    let direct = world.client(SERVER);
+    let set = PgRequest::Set { setting: Setting::LockTimeout, to: Duration::from_millis(100), local: false };
+    assert_eq!(world.ask(a, set), "SET");
+    world.0.hang_up(a);
+    world.0.run(20);
+    let b = world.client(POOLER);
+    world.ask(direct, lock(42));
+    let before = world.0.replies.len();
+    assert_eq!(world.ask(b, lock(42)), "");
+    world.0.run(1_000);
+    assert_eq!(world.answers(before), [], "it waits for as long as it takes, on the same connection");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A server, and its standby: who owns what, what outlives what, and when. What it answers is held against transcripts of a real one.
 
+mod places;
+
 use std::num::NonZeroU32;
 
 use host::{AttemptId, Duration, KeepAlive, NodeId};
