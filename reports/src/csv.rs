@@ -147,6 +147,34 @@ mod tests {
     }
 
     #[test]
+    fn each_figure_is_in_its_own_column() {
+        let mut report = gc_pause();
+        report.cells.truncate(1);
+        let cell = &mut report.cells[0];
+        cell.properties.truncate(1);
+        cell.properties["grant-exclusion"].inconclusive = 11;
+        (cell.vacuous, cell.ungranted) = (12, 13);
+        (cell.grant_overlap_ms.max, cell.grant_overlap_ms.median) = (15, 14);
+        (cell.belief_overlap_ms.max, cell.belief_overlap_ms.median) = (17, 16);
+        let text = csv(&report);
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let head = reader.headers().expect("a head").clone();
+        let row = reader.records().next().expect("a row").expect("of the head's length");
+        let figure = |name: &str| row[head.iter().position(|column| column == name).expect("a column")].to_owned();
+        for (name, is) in [
+            ("inconclusive", "11"),
+            ("vacuous", "12"),
+            ("ungranted", "13"),
+            ("grant_overlap_median_ms", "14"),
+            ("grant_overlap_max_ms", "15"),
+            ("belief_overlap_median_ms", "16"),
+            ("belief_overlap_max_ms", "17"),
+        ] {
+            assert_eq!(figure(name), is, "{name}");
+        }
+    }
+
+    #[test]
     fn the_gravest_word_is_said() {
         let mut report = gc_pause();
         let (cell, name) = (&mut report.cells[0], "grant-exclusion");
