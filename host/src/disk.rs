@@ -7,8 +7,12 @@
 //! Not modelled: torn or corrupted records, a disk that lies about a sync, running out of space.
 
 /// A machine's disk.
+// Boxed: it changes hands twice in every step of a service.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Disk<R> {
+pub struct Disk<R>(Box<Platter<R>>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Platter<R> {
     records: Vec<R>,
     synced: usize,
     syncs: u64,
@@ -22,89 +26,89 @@ pub struct Disk<R> {
 
 impl<R> Default for Disk<R> {
     fn default() -> Self {
-        Self { records: Vec::new(), synced: 0, syncs: 0, aside: None, waits: false, lost: 0 }
+        Self(Box::new(Platter { records: Vec::new(), synced: 0, syncs: 0, aside: None, waits: false, lost: 0 }))
     }
 }
 
 impl<R> Disk<R> {
     /// Appends a record to the log. It is in the page cache until [`sync`](Self::sync).
     pub fn append(&mut self, record: R) {
-        self.records.push(record);
+        self.0.records.push(record);
     }
 
     /// Makes all that was written durable.
     pub fn sync(&mut self) {
-        self.synced = self.records.len();
-        self.syncs += 1;
+        self.0.synced = self.0.records.len();
+        self.0.syncs += 1;
     }
 
     /// Has another thread make durable all that was written so far: nothing waits for it. It is not begun while
     /// one [lasts](Self::is_syncing_aside).
-    pub const fn sync_aside(&mut self) {
-        if self.aside.is_none() {
-            self.aside = Some(self.records.len());
+    pub fn sync_aside(&mut self) {
+        if self.0.aside.is_none() {
+            self.0.aside = Some(self.0.records.len());
         }
     }
 
     /// Whether such a sync lasts: the disk is slow.
     #[must_use]
-    pub const fn is_syncing_aside(&self) -> bool {
-        self.aside.is_some()
+    pub fn is_syncing_aside(&self) -> bool {
+        self.0.aside.is_some()
     }
 
     /// Whether the thread that serves requests still waits for a [`sync`](Self::sync): the disk is slow. Its timers
     /// run on, and a service whose real one ticks on that thread does nothing when they do.
     #[must_use]
-    pub const fn is_syncing(&self) -> bool {
-        self.waits
+    pub fn is_syncing(&self) -> bool {
+        self.0.waits
     }
 
     /// The machine waits for a sync, or does not any more. For the kernel.
-    pub const fn set_syncing(&mut self, waits: bool) {
-        self.waits = waits;
+    pub fn set_syncing(&mut self, waits: bool) {
+        self.0.waits = waits;
     }
 
     /// A sync [aside](Self::sync_aside) is over. For the kernel.
     pub fn end_sync_aside(&mut self) {
-        if let Some(covered) = self.aside.take() {
-            self.synced = self.synced.max(covered);
+        if let Some(covered) = self.0.aside.take() {
+            self.0.synced = self.0.synced.max(covered);
         }
     }
 
     /// Replaces the whole log by one durable record, in one atomic step (write aside, sync, rename).
     pub fn replace(&mut self, record: R) {
-        self.records.clear();
-        self.records.push(record);
-        self.synced = 1;
-        self.syncs += 1;
-        self.aside = None;
+        self.0.records.clear();
+        self.0.records.push(record);
+        self.0.synced = 1;
+        self.0.syncs += 1;
+        self.0.aside = None;
     }
 
     /// What is readable now, oldest first.
     #[must_use]
     pub fn records(&self) -> &[R] {
-        &self.records
+        &self.0.records
     }
 
     /// How many records a loss of power would take.
     #[must_use]
-    pub const fn unsynced(&self) -> usize {
-        self.records.len() - self.synced
+    pub fn unsynced(&self) -> usize {
+        self.0.records.len() - self.0.synced
     }
 
     /// How many records losses of power have taken since this was last asked. A *shadow*, as the attempt of a
     /// [`Context`](crate::Context) is: no real disk knows, and a model hands it to the history, and never decides by it.
-    pub const fn take_lost(&mut self) -> usize {
-        let lost = self.lost;
-        self.lost = 0;
+    pub fn take_lost(&mut self) -> usize {
+        let lost = self.0.lost;
+        self.0.lost = 0;
         lost
     }
 
     /// How often the machine was made to wait for its disk: by [`sync`](Self::sync) or [`replace`](Self::replace).
     /// (What is being synced when power fails is kept: either may happen.)
     #[must_use]
-    pub const fn syncs(&self) -> u64 {
-        self.syncs
+    pub fn syncs(&self) -> u64 {
+        self.0.syncs
     }
 
     /// What a backup has that is made now: what is durable. For the kernel.
@@ -113,22 +117,22 @@ impl<R> Disk<R> {
     where
         R: Clone,
     {
-        self.records[..self.synced].to_vec()
+        self.0.records[..self.0.synced].to_vec()
     }
 
     /// All is as it was in that backup, and durable. For the kernel.
     pub fn restore(&mut self, backup: Vec<R>) {
-        self.lost += self.records.len().saturating_sub(backup.len());
-        self.synced = backup.len();
-        self.records = backup;
-        self.aside = None;
+        self.0.lost += self.0.records.len().saturating_sub(backup.len());
+        self.0.synced = backup.len();
+        self.0.records = backup;
+        self.0.aside = None;
     }
 
     /// The machine loses power: what was not synced is gone. For the kernel.
     pub fn lose_power(&mut self) {
-        self.lost += self.unsynced();
-        self.records.truncate(self.synced);
-        self.aside = None;
+        self.0.lost += self.unsynced();
+        self.0.records.truncate(self.0.synced);
+        self.0.aside = None;
     }
 }
 

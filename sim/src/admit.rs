@@ -209,6 +209,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A message is in the socket: no cut can touch it any more.
+    #[inline(never)]
     fn admit_read(&mut self, id: PacketId) -> Step {
         let Header { receiver: node, kind, from, .. } = *self.packets.header(id);
         // The machine, not the process, answers who connects.
@@ -224,7 +225,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A packet arrives at who is to get it.
-    #[inline]
+    #[inline(always)]
     fn take_in(&mut self, id: PacketId) -> Step {
         self.events += 1;
         self.trace_packet(id, RecordKind::Arrive);

@@ -143,6 +143,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A reply is in the socket of a living client. It leaves its packet, whether it is awaited or not.
+    #[inline]
     pub(crate) fn reply_arrived(&mut self, packet: PacketId) {
         let id = self.packets.content(packet).and_then(|content| content.call);
         let is_it = |call: &&mut Call<D::Message>| Some(call.id) == id && matches!(call.state, CallState::Waiting);

@@ -199,6 +199,8 @@ impl<D: Domain> Core<D> {
 /// The server's end, and what arrives at either.
 impl<D: Domain> Core<D> {
     /// Does what a service asked for in a step.
+    // Else every effect is moved once more.
+    #[inline(always)]
     pub(crate) fn effect(&mut self, node: NodeId, attempt: Option<AttemptId>, effect: Effect<D::Message, D::Note>) {
         match effect {
             Effect::Reply(to, message) => {
@@ -233,13 +235,12 @@ impl<D: Domain> Core<D> {
     }
 
     /// A packet has arrived at a machine that has power and is awake, and at its process if that lives.
+    #[inline]
     pub(crate) fn receive(&mut self, id: PacketId) -> Step {
         let Header { conn, from, receiver: node, kind, .. } = *self.packets.header(id);
-        let receiver = from.other();
         let Node { alive, life, role, .. } = *self.node(node);
-        let end = self.connections.all[conn].ends[receiver as usize];
-        let is_known = alive && end.life == life;
-        if is_known && end.open {
+        let end = self.connections.all[conn].ends[from.other() as usize];
+        if alive && end.life == life && end.open {
             match (role, kind) {
                 (Role::Service { .. }, PacketKind::Request | PacketKind::Reply | PacketKind::Push) => {
                     return self.hand_over(id);
@@ -251,6 +252,17 @@ impl<D: Domain> Core<D> {
                 _ => {}
             }
         }
+        self.receive_apart(id)
+    }
+
+    /// What is neither for a service that listens nor a reply that somebody may wait for.
+    #[inline(never)]
+    fn receive_apart(&mut self, id: PacketId) -> Step {
+        let Header { conn, from, receiver: node, kind, .. } = *self.packets.header(id);
+        let receiver = from.other();
+        let Node { alive, life, role, .. } = *self.node(node);
+        let end = self.connections.all[conn].ends[receiver as usize];
+        let is_known = alive && end.life == life;
         let message = self.packets.take(id);
         if !alive {
             self.count_met(node);
@@ -287,6 +299,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A message has come to a service that listens. It stays in its packet until the service takes it.
+    #[inline]
     fn hand_over(&mut self, packet: PacketId) -> Step {
         let Header { conn, receiver: node, kind, attempt, .. } = *self.packets.header(packet);
         let conn = conn_id(conn);

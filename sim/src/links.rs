@@ -4,7 +4,7 @@
 //! own a little processor time later (1 to 20 us, drawn), in program order for each node. A pause, a
 //! kill or a cut may act between the two: "looked at the clock … stood still … the write left".
 
-use host::{AttemptId, Digest, Domain, Duration, Fold, NodeId, Part, Span, span};
+use host::{AttemptId, Digest, Domain, Duration, Fold, NodeId, Part, Span, nanos, span};
 
 use crate::connections::Side;
 use crate::core::Core;
@@ -71,28 +71,28 @@ impl<D: Domain> Core<D> {
     pub(crate) fn decide(&mut self, sending: Sending<D::Message>) {
         let is_reply = sending.kind == PacketKind::Reply;
         let part = if is_reply { Some(Part::REQUESTS) } else { self.tasks.current_part() };
-        let id = self.prepare(sending, part);
-        let Header { sender, pair, .. } = *self.packets.header(id);
-        let stream = self.link_stream(pair);
+        let (id, header) = self.prepare(sending, part);
+        let stream = self.link_stream(header.pair);
         let cpu = span::uniform(CPU_SHORTEST, CPU_LONGEST, || stream.word());
         let now = self.now;
-        let busy_until = &mut self.node_mut(sender).busy_until;
+        let busy_until = &mut self.node_mut(header.sender).busy_until;
         let at = (*busy_until).max(now).plus_nanos(cpu);
         *busy_until = at;
-        self.trace_packet(id, RecordKind::Decide);
+        self.trace_header(id, &header, RecordKind::Decide);
         self.queue.push(at, Event::Leave(id));
     }
 
     /// The machine itself answers, at once and behind what it has sent.
     #[cold]
     pub(crate) fn send_from_machine(&mut self, conn: usize, from: Side, kind: PacketKind) {
-        let id = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None);
+        let (id, _) = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None);
         self.transmit(id);
     }
 
     /// Gives a packet its number, its digest and its latency, and a place of its own.
-    #[inline]
-    fn prepare(&mut self, sending: Sending<D::Message>, part: Option<Part>) -> PacketId {
+    // Else the header is written and read again.
+    #[inline(always)]
+    fn prepare(&mut self, sending: Sending<D::Message>, part: Option<Part>) -> (PacketId, Header) {
         let Sending { conn, from, kind, attempt, content } = sending;
         let ends = &self.connections.all[conn].ends;
         let (life, sender, receiver) =
@@ -108,8 +108,8 @@ impl<D: Domain> Core<D> {
         let awaited = message.is_some() && self.node(receiver).is_awaited();
         let pair = sender.index() * self.nodes.len() + receiver.index();
         let latency = match self.links.pairs[pair].latency {
-            Span::Fixed(latency) => latency,
-            span => self.link_stream(pair).draw(&span),
+            Span::Fixed(latency) => nanos(latency),
+            span => nanos(self.link_stream(pair).draw(&span)),
         };
         let place = None;
         let header = Header {
@@ -129,7 +129,7 @@ impl<D: Domain> Core<D> {
             awaited,
         };
         self.packets.address(id, header);
-        id
+        (id, header)
     }
 
     /// The run's end waits for this packet, if it goes where that matters; or not, while a cut holds it: it
@@ -149,10 +149,16 @@ impl<D: Domain> Core<D> {
     /// What happened to a packet: at its receiver if it arrived, else at its sender.
     #[inline]
     pub(crate) fn trace_packet(&mut self, id: PacketId, kind: RecordKind) {
+        let header = *self.packets.header(id);
+        self.trace_header(id, &header, kind);
+    }
+
+    /// As [`trace_packet`](Self::trace_packet), of a packet with that header.
+    #[inline]
+    pub(crate) fn trace_header(&mut self, id: PacketId, header: &Header, kind: RecordKind) {
         if self.records.is_some() {
             return self.record_packet(id, kind);
         }
-        let header = self.packets.header(id);
         let (node, digest, about) = header.told(kind);
         self.fold(node, kind, digest, &about);
     }

@@ -1,6 +1,6 @@
 //! Faults of single messages: "the reply to the second `set`" is lost, or late.
 
-use host::Domain;
+use host::{Domain, nanos};
 
 use crate::connections::Side;
 use crate::core::Core;
@@ -36,7 +36,8 @@ impl<D: Domain> Core<D> {
             match delay {
                 Some(by) => {
                     let by = self.draw_for_strike(strike, &by);
-                    self.packets.header_mut(id).latency += by;
+                    let latency = &mut self.packets.header_mut(id).latency;
+                    *latency = latency.saturating_add(nanos(by));
                 }
                 None => {
                     self.break_off(id);

@@ -4,7 +4,7 @@
 //! the slot's number. The header is small and copied freely, since every event of a packet reads it; the message
 //! is moved twice, in and out.
 
-use host::{AttemptId, CallId, Duration, NodeId, Operation, Part};
+use host::{AttemptId, CallId, NodeId, Operation, Part};
 
 use crate::connections::Side;
 use crate::core::About;
@@ -58,7 +58,8 @@ pub(crate) struct Header {
     pub(crate) part: Option<Part>,
     /// The how-manieth packet it is on its direction of its connection, once it is on the wire.
     pub(crate) place: Option<u32>,
-    pub(crate) latency: Duration,
+    /// In ns.
+    pub(crate) latency: u64,
     pub(crate) number: u32,
     pub(crate) digest: u64,
     /// The run's end waits for it.
@@ -86,7 +87,7 @@ impl Header {
         attempt: None,
         part: None,
         place: None,
-        latency: Duration::ZERO,
+        latency: 0,
         number: 0,
         digest: 0,
         awaited: false,

@@ -36,11 +36,17 @@ impl<E: Copy> Queue<E> {
         (*next_ahead, *next_sequence) = (0, FIRST_SEQUENCE);
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, at: SimTime, event: E) -> Key {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
+        let key = Key { at, sequence };
+        if self.next_at().is_none_or(|next| next > at) {
+            self.items.push((key, event));
+            return key;
+        }
         // Whatever else is there for that time was pushed before.
-        self.insert(Key { at, sequence }, event, |other| other.at <= at)
+        self.insert(key, event, |other| other.at <= at)
     }
 
     /// As `push`, but before all that was pushed for the same time, and behind all that was pushed
@@ -68,6 +74,7 @@ impl<E: Copy> Queue<E> {
         self.items.pop().map(|(key, event)| (key.at, event))
     }
 
+    #[inline(never)]
     fn insert(&mut self, key: Key, event: E, comes_first: impl Fn(&Key) -> bool) -> Key {
         let sooner = self.items.iter().rev().take_while(|(other, _)| comes_first(other)).count();
         self.items.insert(self.items.len() - sooner, (key, event));

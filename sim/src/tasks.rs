@@ -80,6 +80,7 @@ impl Tasks {
     }
 
     /// Puts a task into the ready queue, unless it is there.
+    #[inline]
     pub(crate) fn wake(&mut self, id: TaskId) {
         let task = &mut self.slots[id.0];
         if task.live && !task.queued {
@@ -214,18 +215,23 @@ impl<D: Domain> Core<D> {
 
     /// Code of the current task does not run any more. Without its future, which has been dropped, it never
     /// will.
+    #[inline]
     pub(crate) fn leave(&mut self, id: TaskId, future: Option<BoxFuture>) {
         self.tasks.current = None;
         self.scope = None;
         let gone = future.is_none();
-        let task = &mut self.tasks.slots[id.0];
-        task.future = future;
+        self.tasks.slots[id.0].future = future;
         if gone {
-            let (node, life, main) = (task.node, task.life, task.main);
-            self.tasks.release(id);
-            if main && self.is_life(node, life) {
-                self.client_finished(node);
-            }
+            self.leave_for_good(id);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_for_good(&mut self, id: TaskId) {
+        let Task { node, life, main, .. } = self.tasks.slots[id.0];
+        self.tasks.release(id);
+        if main && self.is_life(node, life) {
+            self.client_finished(node);
         }
     }
 }

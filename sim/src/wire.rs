@@ -70,6 +70,7 @@ impl Way {
 
 impl<D: Domain> Core<D> {
     /// The packet is on the wire from now on, unless something holds it up.
+    #[inline]
     pub(crate) fn transmit(&mut self, id: PacketId) {
         let Header { sender: from, receiver: to, latency, .. } = *self.packets.header(id);
         let state = self.node(from);
@@ -86,7 +87,7 @@ impl<D: Domain> Core<D> {
         } else if let Some(cut) = self.cut_between(from, to) {
             self.meet_cut(id, cut);
         } else {
-            let mut at = self.now + latency;
+            let mut at = self.now.plus_nanos(latency);
             if !self.links.slows.is_empty() {
                 at = at + self.slowness(from, to);
             }
@@ -111,12 +112,14 @@ impl<D: Domain> Core<D> {
     }
 
     /// Whether something before the packet was lost.
+    #[inline]
     pub(crate) fn is_lost(&mut self, id: PacketId) -> bool {
         let (way, place) = self.way_of(id);
         way.is_lost(place)
     }
 
     /// The cut in force between two nodes.
+    #[inline]
     pub(crate) fn cut_between(&self, from: NodeId, to: NodeId) -> Option<Cut> {
         self.links.cuts.iter().find(|cut| cut.from == from && cut.to == to).copied()
     }
@@ -198,6 +201,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// The packet's direction, and its place there, which it gets when it is first asked for.
+    #[inline]
     fn way_of(&mut self, id: PacketId) -> (&mut Way, u32) {
         let Header { conn, from, place, .. } = self.packets.header_mut(id);
         let way = &mut self.connections.all[*conn].ways[*from as usize];

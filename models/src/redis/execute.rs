@@ -351,11 +351,13 @@ impl Step<'_> {
             // A replica hides what is over, and keeps it.
             return if self.keys.is_stale(key, self.now) { None } else { self.keys.get_mut(key) };
         }
-        if let Some(expired) = self.keys.take_expired(key, self.now) {
+        let place = self.keys.place_of(key).ok()?;
+        if let Some(expired) = self.keys.take_expired(place, self.now) {
             self.touch(key, false);
             self.note_removal(key, &expired, Cause::Expiry);
+            return None;
         }
-        self.keys.get_mut(key)
+        Some(self.keys.at_mut(place))
     }
 
     fn insert(&mut self, key: Key, entry: Entry) {

@@ -35,13 +35,17 @@ pub(super) struct Keyspace {
 }
 
 impl Keyspace {
-    /// Takes the key away if it has expired.
+    /// Takes the key at that place away if it has expired.
     ///
     /// Redis keeps a key through the whole millisecond of its deadline: it is gone once the clock reads
     /// more.
-    pub(super) fn take_expired(&mut self, key: &Key, now: i64) -> Option<Entry> {
-        let place = self.place_of(key).ok()?;
+    pub(super) fn take_expired(&mut self, place: usize, now: i64) -> Option<Entry> {
         if now > self.entries[place].1.when? { Some(self.entries.remove(place).1) } else { None }
+    }
+
+    /// The key at that place.
+    pub(super) fn at_mut(&mut self, place: usize) -> &mut Entry {
+        &mut self.entries[place].1
     }
 
     /// The deadline of the owned key that expires next.
@@ -109,7 +113,8 @@ impl Keyspace {
     }
 
     /// Where the key is, or would be.
-    fn place_of(&self, key: &Key) -> Result<usize, usize> {
+    #[inline]
+    pub(super) fn place_of(&self, key: &Key) -> Result<usize, usize> {
         self.entries.binary_search_by(|(other, _)| other.cmp(key))
     }
 }

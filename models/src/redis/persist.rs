@@ -65,10 +65,15 @@ impl Log {
 
     /// A key has changed, or is gone.
     pub(super) fn change(&mut self, key: Key) {
-        let is_logged = matches!(self.persistence, Persistence::AofEverysec | Persistence::AofAlways);
-        if is_logged && !self.changed.contains(&key) {
+        if self.keeps_changes() && !self.changed.contains(&key) {
             self.changed.push(key);
         }
+    }
+
+    /// Whether every change is written.
+    #[inline]
+    const fn keeps_changes(&self) -> bool {
+        matches!(self.persistence, Persistence::AofEverysec | Persistence::AofAlways)
     }
 
     /// Writes what is not written.
@@ -120,6 +125,9 @@ impl Redis {
     /// What a step has changed is written, and synced, as it is to be.
     pub(super) fn keep(&mut self, cx: &mut Context<Locks>) {
         let Self { log, keys, .. } = self;
+        if !log.keeps_changes() {
+            return;
+        }
         for key in log.changed.drain(..) {
             log.unwritten.push(Stored(Kept::Change(key, keys.get(&key).cloned())));
         }
