@@ -25,7 +25,7 @@ impl<D: Domain> Core<D> {
     pub(crate) fn admit(&mut self, event: Event) -> Step {
         match event {
             Event::Leave(id) => self.admit_leave(id),
-            Event::Send(id) => self.transmit(id),
+            Event::Send(id) => self.transmit_late(id),
             Event::Arrive(id) => return self.admit_arrive(id),
             Event::Read(id) => return self.admit_read(id),
             Event::Timer(key) => return self.admit_timer(key),
@@ -235,7 +235,7 @@ impl<D: Domain> Core<D> {
     fn admit_timer(&mut self, key: TimerKey) -> Step {
         let (node, purpose) = self.comes_due(key);
         if let TimerPurpose::StrikeEnds(strike) = purpose {
-            self.disarm(key.slot);
+            self.disarm(key.slot());
             self.end(strike);
             return Step::None;
         }
@@ -252,7 +252,7 @@ impl<D: Domain> Core<D> {
         match purpose {
             TimerPurpose::Sleep(task) => {
                 self.application_events += 1;
-                self.mark_fired(key.slot);
+                self.mark_fired(key.slot());
                 self.tasks.wake(task);
             }
             TimerPurpose::Call(slot) => self.call_timed_out(slot),

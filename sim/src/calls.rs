@@ -54,6 +54,7 @@ enum CallState<M> {
 
 impl<D: Domain> Core<D> {
     /// Sends a request.
+    #[inline(always)]
     pub(crate) fn start_call(
         &mut self,
         conn: usize,
@@ -143,7 +144,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// A reply is in the socket of a living client. It leaves its packet, whether it is awaited or not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reply_arrived(&mut self, packet: PacketId) {
         let id = self.packets.content(packet).and_then(|content| content.call);
         let is_it = |call: &&mut Call<D::Message>| Some(call.id) == id && matches!(call.state, CallState::Waiting);

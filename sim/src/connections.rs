@@ -120,7 +120,7 @@ impl<D: Domain> Core<D> {
             watches: [None, None],
         });
         let (from, kind, attempt) = (Side::Client, PacketKind::Connect, self.scope);
-        self.decide(Sending { conn, from, kind, attempt, content: None });
+        self.decide_apart(Sending { conn, from, kind, attempt, content: None });
         conn
     }
 
@@ -160,7 +160,7 @@ impl<D: Domain> Core<D> {
         if end.open {
             self.lose_end(conn, Side::Client);
             let (from, kind) = (Side::Client, PacketKind::Close);
-            self.decide(Sending { conn, from, kind, attempt: None, content: None });
+            self.decide_apart(Sending { conn, from, kind, attempt: None, content: None });
         }
     }
 
@@ -210,7 +210,7 @@ impl<D: Domain> Core<D> {
             }
             Effect::Push(conn, message) => {
                 let content = Content { operation: D::operation(&message), message, call: None };
-                self.serve(conn, PacketKind::Push, attempt, content);
+                self.push(conn, attempt, content);
             }
             Effect::Connect(conn, server) => {
                 assert_eq!(conn.index(), self.dial(node, server, None), "connections are numbered as they are opened");
@@ -226,7 +226,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// Sends from server to client, if the server's end is open.
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, conn: ConnId, kind: PacketKind, attempt: Option<AttemptId>, content: Content<D::Message>) {
         let (conn, from) = (conn.index(), Side::Server);
         if self.connections.all[conn].ends[from as usize].open {
@@ -234,8 +234,13 @@ impl<D: Domain> Core<D> {
         }
     }
 
+    #[inline(never)]
+    fn push(&mut self, conn: ConnId, attempt: Option<AttemptId>, content: Content<D::Message>) {
+        self.serve(conn, PacketKind::Push, attempt, content);
+    }
+
     /// A packet has arrived at a machine that has power and is awake, and at its process if that lives.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive(&mut self, id: PacketId) -> Step {
         let Header { conn, from, receiver: node, kind, .. } = *self.packets.header(id);
         let Node { alive, life, role, .. } = *self.node(node);

@@ -26,7 +26,7 @@ impl<D: Domain> Core<D> {
         assert_eq!(dialler, node, "a service asks on connections of its own");
         if open {
             let content = Content { operation: D::operation(&message), message, call: Some(call) };
-            self.decide(Sending { conn, from, kind: PacketKind::Request, attempt, content: Some(content) });
+            self.decide_apart(Sending { conn, from, kind: PacketKind::Request, attempt, content: Some(content) });
         }
     }
 
@@ -38,7 +38,7 @@ impl<D: Domain> Core<D> {
         } else if self.connections.all[conn].ends[Side::Server as usize].open {
             self.lose_end(conn, Side::Server);
             let (from, kind) = (Side::Server, PacketKind::Close);
-            self.decide(Sending { conn, from, kind, attempt: None, content: None });
+            self.decide_apart(Sending { conn, from, kind, attempt: None, content: None });
         }
     }
 

@@ -55,9 +55,23 @@ pub(crate) struct PacketId(pub(crate) usize);
 /// A timer's slot and its serial: a slot is used again, a key never matches twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TimerKey {
-    pub(crate) slot: usize,
-    pub(crate) serial: u64,
+    slot: u32,
+    pub(crate) serial: u32,
 }
+
+impl TimerKey {
+    #[inline]
+    pub(crate) fn new(slot: usize, serial: u32) -> Self {
+        Self { slot: slot.try_into().expect("a run has fewer than 2^32 timers"), serial }
+    }
+
+    pub(crate) const fn slot(self) -> usize {
+        self.slot as usize
+    }
+}
+
+// Each is moved into the queue and out again.
+const _: () = assert!(size_of::<Event>() == 16);
 
 /// What the kernel asks to be done outside of itself, where the programs are. A message stays in its packet until
 /// then.

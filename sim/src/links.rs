@@ -68,11 +68,13 @@ impl Links {
 
 impl<D: Domain> Core<D> {
     /// A step decides to send: the message will leave a little processor time later.
+    // Else the message is moved once more, and what is known of a call or a reply is asked.
+    #[inline(always)]
     pub(crate) fn decide(&mut self, sending: Sending<D::Message>) {
         let is_reply = sending.kind == PacketKind::Reply;
         let part = if is_reply { Some(Part::REQUESTS) } else { self.tasks.current_part() };
-        let (id, header) = self.prepare(sending, part);
-        let stream = self.link_stream(header.pair);
+        let (id, header, pair) = self.prepare(sending, part);
+        let stream = self.link_stream(pair);
         let cpu = span::uniform(CPU_SHORTEST, CPU_LONGEST, || stream.word());
         let now = self.now;
         let busy_until = &mut self.node_mut(header.sender).busy_until;
@@ -82,17 +84,23 @@ impl<D: Domain> Core<D> {
         self.queue.push(at, Event::Leave(id));
     }
 
+    /// As [`decide`](Self::decide), of what is rare.
+    #[inline(never)]
+    pub(crate) fn decide_apart(&mut self, sending: Sending<D::Message>) {
+        self.decide(sending);
+    }
+
     /// The machine itself answers, at once and behind what it has sent.
     #[cold]
     pub(crate) fn send_from_machine(&mut self, conn: usize, from: Side, kind: PacketKind) {
-        let (id, _) = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None);
-        self.transmit(id);
+        let (id, ..) = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None);
+        self.transmit_late(id);
     }
 
-    /// Gives a packet its number, its digest and its latency, and a place of its own.
+    /// Gives a packet its number, its digest and its latency, and a place of its own. On which link it goes.
     // Else the header is written and read again.
     #[inline(always)]
-    fn prepare(&mut self, sending: Sending<D::Message>, part: Option<Part>) -> (PacketId, Header) {
+    fn prepare(&mut self, sending: Sending<D::Message>, part: Option<Part>) -> (PacketId, Header, usize) {
         let Sending { conn, from, kind, attempt, content } = sending;
         let ends = &self.connections.all[conn].ends;
         let (life, sender, receiver) =
@@ -112,24 +120,10 @@ impl<D: Domain> Core<D> {
             span => nanos(self.link_stream(pair).draw(&span)),
         };
         let place = None;
-        let header = Header {
-            conn,
-            from,
-            kind,
-            sender,
-            receiver,
-            pair,
-            life,
-            attempt,
-            part,
-            place,
-            latency,
-            number,
-            digest,
-            awaited,
-        };
+        let header =
+            Header { conn, from, kind, sender, receiver, life, attempt, part, place, latency, number, digest, awaited };
         self.packets.address(id, header);
-        (id, header)
+        (id, header, pair)
     }
 
     /// The run's end waits for this packet, if it goes where that matters; or not, while a cut holds it: it
@@ -174,12 +168,18 @@ impl<D: Domain> Core<D> {
 
     #[inline]
     fn link_stream(&mut self, pair: usize) -> &mut Stream {
-        let stream = &mut self.links.pairs[pair].stream;
-        stream.get_or_insert_with(|| {
-            let [from, to] = [pair / self.nodes.len(), pair % self.nodes.len()];
-            let [one, other] = [from, to].map(|node| self.nodes[node].spec.entity);
-            Stream::new(self.seed, StreamPurpose::Link, one, other)
-        })
+        if self.links.pairs[pair].stream.is_none() {
+            self.begin_link_stream(pair);
+        }
+        self.links.pairs[pair].stream.as_mut().expect("it has begun")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_link_stream(&mut self, pair: usize) {
+        let [from, to] = [pair / self.nodes.len(), pair % self.nodes.len()];
+        let [one, other] = [from, to].map(|node| self.nodes[node].spec.entity);
+        self.links.pairs[pair].stream = Some(Stream::new(self.seed, StreamPurpose::Link, one, other));
     }
 
     /// By how much the faults in force slow this link down, and counts that they did.

@@ -49,8 +49,6 @@ pub(crate) struct Header {
     pub(crate) kind: PacketKind,
     pub(crate) sender: NodeId,
     pub(crate) receiver: NodeId,
-    /// The direction between the two, among all links.
-    pub(crate) pair: usize,
     /// The life of the sending process: what a dead one decided does not leave.
     pub(crate) life: u32,
     pub(crate) attempt: Option<AttemptId>,
@@ -82,7 +80,6 @@ impl Header {
         kind: PacketKind::Connect,
         sender: NodeId::new(0),
         receiver: NodeId::new(0),
-        pair: 0,
         life: 0,
         attempt: None,
         part: None,

@@ -60,8 +60,8 @@ impl<E: Copy> Queue<E> {
 
     /// Takes an event out before its time. Nothing happens if it is no longer there.
     pub(crate) fn remove(&mut self, key: Key) {
-        // From the far end: what is given up is mostly a call's timeout.
-        if let Some(place) = self.items.iter().position(|(other, _)| *other == key) {
+        // From the near end: what is given up is mostly a call's timeout, behind which stand faults, leases and sleeps.
+        if let Some(place) = self.items.iter().rposition(|(other, _)| *other == key) {
             self.items.remove(place);
         }
     }

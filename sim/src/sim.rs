@@ -154,6 +154,7 @@ impl<D: Domain> Sim<D> {
         }
     }
 
+    #[inline(always)]
     fn take_step(&mut self, step: Step) {
         match step {
             Step::None => {}
@@ -226,7 +227,9 @@ impl<D: Domain> Sim<D> {
         if begins_aside {
             core.sync_aside(node);
         }
-        for effect in cx.effects.drain(..) {
+        // From the end of what was turned round: less than to drain it.
+        cx.effects.reverse();
+        while let Some(effect) = cx.effects.pop() {
             // An effect may be a milestone at which the service is killed: the rest never happens.
             if core.may_act(node, life) {
                 core.effect(node, attempt, effect);

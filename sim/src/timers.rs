@@ -18,12 +18,12 @@ use crate::tasks::TaskId;
 pub(crate) struct Timers {
     slots: Vec<Timer>,
     free: Vec<usize>,
-    next_serial: u64,
+    next_serial: u32,
 }
 
 struct Timer {
     node: NodeId,
-    serial: u64,
+    serial: u32,
     deadline: Deadline,
     purpose: TimerPurpose,
     state: TimerState,
@@ -108,7 +108,7 @@ impl<D: Domain> Core<D> {
         let serial = self.timers.next_serial;
         self.timers.next_serial += 1;
         let slot = self.timers.free.pop().unwrap_or(self.timers.slots.len());
-        let state = self.enqueue(TimerKey { slot, serial }, due);
+        let state = self.enqueue(TimerKey::new(slot, serial), due);
         let timer = Timer { node, serial, deadline, purpose, state };
         match self.timers.slots.get_mut(slot) {
             Some(free) => *free = timer,
@@ -171,7 +171,7 @@ impl<D: Domain> Core<D> {
                 self.queue.remove(key);
             }
             let due = self.due(node, self.timers.slots[slot].deadline);
-            self.timers.slots[slot].state = self.enqueue(TimerKey { slot, serial }, due);
+            self.timers.slots[slot].state = self.enqueue(TimerKey::new(slot, serial), due);
         }
     }
 
@@ -190,7 +190,7 @@ impl<D: Domain> Core<D> {
 
     /// A timer's time in the queue has come: whose it is and for what.
     pub(crate) fn comes_due(&mut self, key: TimerKey) -> (NodeId, TimerPurpose) {
-        let timer = &mut self.timers.slots[key.slot];
+        let timer = &mut self.timers.slots[key.slot()];
         let is_in_queue = timer.serial == key.serial && matches!(timer.state, TimerState::Queued(_));
         assert!(is_in_queue, "a timer that is given up is taken out of the queue");
         timer.state = TimerState::Due;
@@ -199,7 +199,7 @@ impl<D: Domain> Core<D> {
 
     /// Whether a timer has come due and was not given up since.
     pub(crate) fn is_due(&self, key: TimerKey) -> bool {
-        let timer = &self.timers.slots[key.slot];
+        let timer = &self.timers.slots[key.slot()];
         timer.serial == key.serial && timer.state == TimerState::Due
     }
 
@@ -208,7 +208,7 @@ impl<D: Domain> Core<D> {
     pub(crate) fn take_up_timer(&mut self, key: TimerKey) {
         if self.is_due(key) {
             let queued = self.queue.push_ahead(self.now, Event::Timer(key));
-            self.timers.slots[key.slot].state = TimerState::Queued(queued);
+            self.timers.slots[key.slot()].state = TimerState::Queued(queued);
         }
     }
 

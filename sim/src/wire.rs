@@ -70,7 +70,7 @@ impl Way {
 
 impl<D: Domain> Core<D> {
     /// The packet is on the wire from now on, unless something holds it up.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, id: PacketId) {
         let Header { sender: from, receiver: to, latency, .. } = *self.packets.header(id);
         let state = self.node(from);
@@ -93,6 +93,13 @@ impl<D: Domain> Core<D> {
             }
             self.queue.push(at, Event::Arrive(id));
         }
+    }
+
+    /// As [`transmit`](Self::transmit), of what has not left its sender just now.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn transmit_late(&mut self, id: PacketId) {
+        self.transmit(id);
     }
 
     /// Whether a packet that has come to a machine in power and awake is the next one of its direction; if
@@ -159,7 +166,7 @@ impl<D: Domain> Core<D> {
             |sender, receiver| (sender, receiver) == (from, to),
             |core, id| {
                 core.set_awaited(id, true);
-                core.transmit(id);
+                core.transmit_late(id);
             },
         );
     }
