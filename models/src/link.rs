@@ -66,17 +66,21 @@ impl<H: Calls<R>, R: Request> Link<H, R> {
     ///
     /// # Errors
     /// [`LinkError`], which tells whether the request was sent.
-    pub async fn call(&self, host: &H, request: R) -> Result<R::Reply, LinkError> {
-        let open = self.connection.borrow().clone();
-        let connection = match open {
-            Some(connection) => connection,
-            None => self.dial(host).await.map_err(LinkError::NotSent)?,
-        };
-        let outcome = connection.call(request, self.timeout).await;
-        if outcome.is_err() {
-            self.forget(&connection);
+    pub fn call(&self, host: &H, request: R) -> impl Future<Output = Result<R::Reply, LinkError>> {
+        // Not an `async fn`, whose future would have room for the request twice, and move it from one to the other.
+        let timeout = self.timeout;
+        async move {
+            let open = self.connection.borrow().clone();
+            let connection = match open {
+                Some(connection) => connection,
+                None => self.dial(host).await.map_err(LinkError::NotSent)?,
+            };
+            let outcome = connection.call(request, timeout).await;
+            if outcome.is_err() {
+                self.forget(&connection);
+            }
+            outcome.map_err(LinkError::NoReply)
         }
-        outcome.map_err(LinkError::NoReply)
     }
 
     async fn dial(&self, host: &H) -> Result<Rc<H::Connection>, ConnectError> {

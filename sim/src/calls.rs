@@ -84,22 +84,26 @@ impl<D: Domain> Core<D> {
         Ok(slot)
     }
 
-    /// The call's outcome; if there is none yet, the current task is woken when there is.
+    /// The call's outcome, with which it is over; if there is none yet, the current task is woken when there is.
+    #[inline(always)]
     pub(crate) fn poll_call(&mut self, slot: CallSlot) -> Option<Result<D::Message, CallError>> {
         let current = self.tasks.current();
-        let call = &mut self.connections.calls.slots[slot.0];
+        let Calls { slots, free, .. } = &mut self.connections.calls;
+        let call = &mut slots[slot.0];
         if matches!(call.state, CallState::Waiting) {
             call.task = Some(current);
             return None;
         }
-        match std::mem::replace(&mut call.state, CallState::Free) {
+        let state = std::mem::replace(&mut call.state, CallState::Free);
+        free.push(slot);
+        match state {
             CallState::Replied(message) => Some(Ok(message)),
             CallState::Failed(error) => Some(Err(error)),
             CallState::Waiting | CallState::Free => unreachable!("a call ends once"),
         }
     }
 
-    /// The call's future is dropped. What it asked for may still be served; a late reply is ignored.
+    /// The call's future is dropped before it is over. What it asked for may still be served; a late reply is ignored.
     pub(crate) fn drop_call(&mut self, slot: CallSlot) {
         if matches!(self.connections.calls.slots[slot.0].state, CallState::Waiting) {
             let timer = self.connections.calls.slots[slot.0].timer;

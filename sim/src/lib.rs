@@ -20,6 +20,7 @@
 mod admit;
 mod bells;
 mod callers;
+mod calling;
 mod calls;
 mod connections;
 mod core;

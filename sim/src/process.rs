@@ -19,14 +19,14 @@ use host::{
 
 use pin_project_lite::pin_project;
 
-use crate::calls::CallSlot;
+use crate::calling::{Calling, own_kind};
 use crate::core::Core;
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
 
 /// A process on a simulated machine.
 pub struct SimHost<D: Domain> {
-    core: Rc<RefCell<Core<D>>>,
+    pub(crate) core: Rc<RefCell<Core<D>>>,
     node: NodeId,
     life: u32,
 }
@@ -37,7 +37,7 @@ impl<D: Domain> SimHost<D> {
     }
 
     /// Runs `act` if this life is not over, without counting it if it is: for tearing down.
-    fn if_alive(&self, act: impl FnOnce(&mut Core<D>)) {
+    pub(crate) fn if_alive(&self, act: impl FnOnce(&mut Core<D>)) {
         let mut core = self.core.borrow_mut();
         if core.is_life(self.node, self.life) {
             act(&mut core);
@@ -251,8 +251,8 @@ where
 
 /// A connection of a simulated process.
 pub struct SimConnection<D: Domain, R> {
-    host: SimHost<D>,
-    conn: usize,
+    pub(crate) host: SimHost<D>,
+    pub(crate) conn: usize,
     requests: PhantomData<fn(R)>,
 }
 
@@ -268,18 +268,8 @@ where
         self.host.core.borrow().is_open(self.conn)
     }
 
-    async fn call(&self, request: R, timeout: Duration) -> Result<R::Reply, CallError> {
-        let core = &self.host.core;
-        let started = core.borrow_mut().start_call(self.conn, request.into(), timeout);
-        let slot: CallSlot = match started {
-            Ok(slot) => slot,
-            Err(error) => {
-                self.host.give_way().await;
-                return Err(error);
-            }
-        };
-        let _gives_up = OnDrop(|| self.host.if_alive(|core| core.drop_call(slot)));
-        poll_fn(|_| core.borrow_mut().poll_call(slot).map_or(Poll::Pending, Poll::Ready)).await.map(own_kind)
+    fn call(&self, request: R, timeout: Duration) -> impl Future<Output = Result<R::Reply, CallError>> {
+        Calling::new(self, request.into(), timeout)
     }
 
     async fn pushed(&self) -> Option<R::Push> {
@@ -353,11 +343,4 @@ impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
         (self.0)();
     }
-}
-
-/// # Panics
-/// If a service answered a request with another service's reply: a bug of the model.
-fn own_kind<M, T: TryFrom<M>>(message: M) -> T {
-    let Ok(own) = T::try_from(message) else { panic!("a service answered with another service's message") };
-    own
 }
