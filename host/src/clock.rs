@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::program::Host;
 use crate::ratio::Ppm;
-use crate::time::{Deadline, MonoTime, SimTime, WallTime};
+use crate::time::{Deadline, Duration, MonoTime, SimTime, WallTime};
 
 /// One of a machine's clocks, as a program chooses it to count on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -161,6 +161,19 @@ impl Segment {
         self.after(reading.as_nanos().saturating_sub(self.mono), self.ticking == Ticking::All)
     }
 
+    /// What the monotonic clock reads when it has counted so much from `at` on, and when that is; see
+    /// [`when_mono`](Self::when_mono).
+    #[inline]
+    #[must_use]
+    pub fn mono_after(&self, at: SimTime, counted: Duration) -> (MonoTime, Option<SimTime>) {
+        let end = self.mono_at(at) + counted;
+        if self.rate == Ppm::ZERO && self.ticking == Ticking::All && end.as_nanos() < u64::MAX {
+            // It counts true time, and none was cut off.
+            return (end, Some(at + counted));
+        }
+        (end, self.when_mono(end))
+    }
+
     /// When, within this segment taken to last for ever, the clock that the deadline names first
     /// reads at least that. `None`: it stands still and never does.
     #[inline]
@@ -242,6 +255,20 @@ mod tests {
                     let just_before = SimTime::from_nanos(at.as_nanos().saturating_sub(1));
                     assert!(at == clock.since || clock.mono_at(just_before) < reading, "{rate} {reading:?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_it_reads_a_while_later_is_what_it_then_reads() {
+        let tickings = [Ticking::All, Ticking::AllButMonotonic, Ticking::None];
+        for clock in tickings.into_iter().flat_map(|ticking| {
+            [(0, 0), (0, 137), (1 << 40, -200), (1 << 40, 0)].map(|(since, rate)| segment(since, rate, ticking))
+        }) {
+            for (passed, wait) in [(0, 0), (0, 1), (17, 1_000_003), (1 << 50, 10_000_000_000), (3, u64::MAX)] {
+                let (at, wait) = (clock.since.plus_nanos(passed), Duration::from_nanos(wait));
+                let end = clock.mono_at(at) + wait;
+                assert_eq!(clock.mono_after(at, wait), (end, clock.when_mono(end)), "{clock:?} {at:?} {wait:?}");
             }
         }
     }

@@ -15,13 +15,17 @@ use crate::process::SimConnection;
 /// A call.
 pub(crate) struct Calling<'a, D: Domain, R> {
     connection: &'a SimConnection<D, R>,
-    stage: CallStage<D::Message>,
+    timeout: Duration,
+    /// What is asked, until it is sent.
+    message: Option<D::Message>,
+    stage: Stage,
 }
 
 /// How far a call is.
-enum CallStage<M> {
+#[derive(Clone, Copy)]
+enum Stage {
     /// It begins when it is first polled.
-    Unsent(M, Duration),
+    Unsent,
     Waiting(CallSlot),
     /// It could not be sent, and gives way before it says so.
     GivesWay(CallError),
@@ -30,7 +34,7 @@ enum CallStage<M> {
 
 impl<'a, D: Domain, R> Calling<'a, D, R> {
     pub(crate) const fn new(connection: &'a SimConnection<D, R>, message: D::Message, timeout: Duration) -> Self {
-        Self { connection, stage: CallStage::Unsent(message, timeout) }
+        Self { connection, timeout, message: Some(message), stage: Stage::Unsent }
     }
 }
 
@@ -46,34 +50,38 @@ where
     type Output = Result<R::Reply, CallError>;
 
     fn poll(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let Self { connection, stage } = self.get_mut();
+        let Self { connection, timeout, message, stage } = self.get_mut();
         let mut core = connection.host.core.borrow_mut();
-        if let CallStage::Waiting(slot) = *stage {
-            let Some(outcome) = core.poll_call(slot) else { return Poll::Pending };
-            *stage = CallStage::Over;
-            return Poll::Ready(outcome.map(own_kind));
-        }
-        match std::mem::replace(stage, CallStage::Over) {
-            CallStage::Unsent(message, timeout) => {
-                *stage = match core.start_call(connection.conn, message, timeout) {
-                    Ok(slot) => CallStage::Waiting(slot),
+        match *stage {
+            Stage::Waiting(slot) => {
+                let Some(outcome) = core.poll_call(slot) else { return Poll::Pending };
+                *stage = Stage::Over;
+                return Poll::Ready(outcome.map(own_kind));
+            }
+            Stage::Unsent => {
+                let message = message.take().expect("what is not sent yet is there");
+                *stage = match core.start_call(connection.conn, message, *timeout) {
+                    Ok(slot) => Stage::Waiting(slot),
                     Err(error) => {
                         let current = core.tasks.current();
                         core.tasks.wake(current);
-                        CallStage::GivesWay(error)
+                        Stage::GivesWay(error)
                     }
                 };
-                Poll::Pending
             }
-            CallStage::GivesWay(error) => Poll::Ready(Err(error)),
-            CallStage::Waiting(_) | CallStage::Over => unreachable!("a call is not polled once it is over"),
+            Stage::GivesWay(error) => {
+                *stage = Stage::Over;
+                return Poll::Ready(Err(error));
+            }
+            Stage::Over => unreachable!("a call is not polled once it is over"),
         }
+        Poll::Pending
     }
 }
 
 impl<D: Domain, R> Drop for Calling<'_, D, R> {
     fn drop(&mut self) {
-        if let CallStage::Waiting(slot) = self.stage {
+        if let Stage::Waiting(slot) = self.stage {
             self.connection.host.if_alive(|core| core.drop_call(slot));
         }
     }

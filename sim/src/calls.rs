@@ -10,19 +10,19 @@ use crate::packets::{Content, PacketKind};
 use crate::tasks::TaskId;
 use crate::timers::TimerPurpose;
 
-pub(crate) struct Calls<M> {
-    slots: Vec<Call<M>>,
+pub(crate) struct Calls {
+    slots: Vec<Call>,
     free: Vec<CallSlot>,
     next_id: u32,
 }
 
-impl<M> Default for Calls<M> {
+impl Default for Calls {
     fn default() -> Self {
         Self { slots: Vec::with_capacity(8), free: Vec::new(), next_id: 0 }
     }
 }
 
-impl<M> Calls<M> {
+impl Calls {
     /// Back to the beginning: there are none.
     pub(crate) fn reset(&mut self) {
         let Self { slots, free, next_id } = self;
@@ -30,23 +30,42 @@ impl<M> Calls<M> {
         free.clear();
         *next_id = 0;
     }
+
+    /// Puts a call into a slot, in which it is waited for.
+    #[inline]
+    fn put(&mut self, call: Call) -> CallSlot {
+        let slot = self.free.pop().unwrap_or(CallSlot(self.slots.len()));
+        match self.slots.get_mut(slot.0) {
+            Some(free) => *free = call,
+            None => self.slots.push(call),
+        }
+        slot
+    }
+
+    /// The slot of the call that is put into one next.
+    fn next_slot(&self) -> CallSlot {
+        self.free.last().copied().unwrap_or(CallSlot(self.slots.len()))
+    }
 }
 
 /// A call's slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CallSlot(usize);
 
-struct Call<M> {
+#[derive(Clone, Copy)]
+struct Call {
     id: CallId,
     conn: usize,
     task: Option<TaskId>,
     timer: usize,
-    state: CallState<M>,
+    state: CallState,
 }
 
-enum CallState<M> {
+#[derive(Clone, Copy)]
+enum CallState {
     Waiting,
-    Replied(M),
+    /// The reply stays in its packet until it is asked for.
+    Replied(PacketId),
     Failed(CallError),
     /// Nobody's.
     Free,
@@ -67,17 +86,10 @@ impl<D: Domain> Core<D> {
         }
         let id = CallId::new(self.connections.calls.next_id);
         self.connections.calls.next_id += 1;
-        let slot = match self.connections.calls.free.pop() {
-            Some(slot) => slot,
-            None => {
-                let state = CallState::Free;
-                self.connections.calls.slots.push(Call { id, conn, task: None, timer: 0, state });
-                CallSlot(self.connections.calls.slots.len() - 1)
-            }
-        };
+        let slot = self.connections.calls.next_slot();
         let timer = self.arm_after(node, TimerPurpose::Call(slot), timeout);
-        let task = self.tasks.current();
-        self.connections.calls.slots[slot.0] = Call { id, conn, task: Some(task), timer, state: CallState::Waiting };
+        let (task, state) = (Some(self.tasks.current()), CallState::Waiting);
+        self.connections.calls.put(Call { id, conn, task, timer, state });
         let content = Content { operation: D::operation(&message), message, call: Some(id) };
         let (from, kind, attempt) = (Side::Client, PacketKind::Request, self.scope);
         self.decide(Sending { conn, from, kind, attempt, content: Some(content) });
@@ -97,7 +109,7 @@ impl<D: Domain> Core<D> {
         let state = std::mem::replace(&mut call.state, CallState::Free);
         free.push(slot);
         match state {
-            CallState::Replied(message) => Some(Ok(message)),
+            CallState::Replied(packet) => Some(Ok(self.packets.take(packet).expect("a reply is a message"))),
             CallState::Failed(error) => Some(Err(error)),
             CallState::Waiting | CallState::Free => unreachable!("a call ends once"),
         }
@@ -105,23 +117,31 @@ impl<D: Domain> Core<D> {
 
     /// The call's future is dropped before it is over. What it asked for may still be served; a late reply is ignored.
     pub(crate) fn drop_call(&mut self, slot: CallSlot) {
-        if matches!(self.connections.calls.slots[slot.0].state, CallState::Waiting) {
-            let timer = self.connections.calls.slots[slot.0].timer;
+        let Call { timer, state, .. } = self.connections.calls.slots[slot.0];
+        if matches!(state, CallState::Waiting) {
             self.disarm(timer);
         }
-        self.connections.calls.slots[slot.0].state = CallState::Free;
-        self.connections.calls.free.push(slot);
+        self.free_call(slot);
     }
 
     /// The client is dead: its calls are nobody's, whatever still arrives for them.
     pub(crate) fn forget_calls(&mut self, node: NodeId) {
         for slot in 0..self.connections.calls.slots.len() {
-            let call = &mut self.connections.calls.slots[slot];
-            let client = self.connections.all[call.conn].ends[Side::Client as usize].node;
-            if client == node && !matches!(call.state, CallState::Free) {
-                call.state = CallState::Free;
-                self.connections.calls.free.push(CallSlot(slot));
+            let Call { conn, state, .. } = self.connections.calls.slots[slot];
+            let client = self.connections.all[conn].ends[Side::Client as usize].node;
+            if client == node && !matches!(state, CallState::Free) {
+                self.free_call(CallSlot(slot));
             }
+        }
+    }
+
+    /// A slot is free; a reply that nobody has asked for is gone.
+    fn free_call(&mut self, slot: CallSlot) {
+        let Calls { slots, free, .. } = &mut self.connections.calls;
+        let state = std::mem::replace(&mut slots[slot.0].state, CallState::Free);
+        free.push(slot);
+        if let CallState::Replied(packet) = state {
+            self.packets.take(packet);
         }
     }
 
@@ -147,15 +167,18 @@ impl<D: Domain> Core<D> {
         }
     }
 
-    /// A reply is in the socket of a living client. It leaves its packet, whether it is awaited or not.
+    /// A reply is in the socket of a living client. It leaves its packet when it is asked for, or at once if nobody waits
+    /// for it.
     #[inline(always)]
     pub(crate) fn reply_arrived(&mut self, packet: PacketId) {
         let id = self.packets.content(packet).and_then(|content| content.call);
-        let is_it = |call: &&mut Call<D::Message>| Some(call.id) == id && matches!(call.state, CallState::Waiting);
-        let (call, message) = (self.connections.calls.slots.iter_mut().find(is_it), self.packets.take(packet));
-        let (Some(call), Some(message)) = (call, message) else { return };
+        let is_it = |call: &&mut Call| Some(call.id) == id && matches!(call.state, CallState::Waiting);
+        let Some(call) = self.connections.calls.slots.iter_mut().find(is_it) else {
+            self.packets.take(packet);
+            return;
+        };
         self.application_events += 1;
-        call.state = CallState::Replied(message);
+        call.state = CallState::Replied(packet);
         let (timer, task) = (call.timer, call.task);
         self.disarm(timer);
         if let Some(task) = task {

@@ -21,7 +21,7 @@ use crate::wire::Way;
 
 pub(crate) struct Connections<M> {
     pub(crate) all: Vec<Connection<M>>,
-    pub(crate) calls: Calls<M>,
+    pub(crate) calls: Calls,
 }
 
 impl<M> Default for Connections<M> {

@@ -104,6 +104,7 @@ impl<D: Domain> Core<D> {
     }
 
     /// Sets a timer that is due then, as its clock runs now.
+    #[inline(always)]
     fn arm_at(&mut self, node: NodeId, purpose: TimerPurpose, deadline: Deadline, due: Option<SimTime>) -> usize {
         let serial = self.timers.next_serial;
         self.timers.next_serial += 1;
@@ -120,9 +121,8 @@ impl<D: Domain> Core<D> {
     /// Sets a timer on the monotonic clock.
     #[inline]
     pub(crate) fn arm_after(&mut self, node: NodeId, purpose: TimerPurpose, duration: Duration) -> usize {
-        let clock = self.node(node).clock();
-        let end = clock.mono_at(self.now) + duration;
-        let due = clock.when_mono(end).map(|at| at.max(self.now));
+        let (end, due) = self.node(node).clock().mono_after(self.now, duration);
+        let due = due.map(|at| at.max(self.now));
         self.arm_at(node, purpose, Deadline::Mono(end), due)
     }
 
