@@ -99,7 +99,8 @@ impl Span {
         }
     }
 
-    fn sample_nanos(&self, mut word: impl FnMut() -> u64) -> u64 {
+    /// As [`sample`](Self::sample), in ns.
+    pub fn sample_nanos(&self, mut word: impl FnMut() -> u64) -> u64 {
         match *self {
             Self::Fixed(duration) => nanos(duration),
             Self::Uniform { from, to } => uniform(nanos(from), nanos(to), word),

@@ -13,6 +13,7 @@
 //! | `dialling` | connections that services open, and which service leads |
 //! | `keepalive` | whether the other side of a connection is there still |
 //! | `calls` | requests and replies, and how long callers wait |
+//! | `calling` | a call as its program awaits it |
 //! | `links` | sending: decided, and how long each packet takes |
 //! | `packets` | packets on their way: where they are kept |
 //! | `wire` | packets on their way: order, loss, cuts |
@@ -98,6 +99,18 @@ pub(crate) struct About {
     pub(crate) message: Option<u32>,
     pub(crate) attempt: Option<AttemptId>,
     pub(crate) fault: Option<usize>,
+}
+
+impl About {
+    /// Folds an event into a trace hash.
+    // Three times for each packet.
+    #[inline(always)]
+    pub(crate) fn fold_into(&self, hash: &mut Fold, now: SimTime, node: NodeId, kind: RecordKind, digest: u64) {
+        let peer = self.peer.map_or(0, |peer| peer.index() as u64 + 1);
+        let place = (node.index() as u64) << 48 | (kind as u64) << 40 | peer;
+        hash.pair(now.as_nanos(), place);
+        hash.pair(self.attempt.map_or(0, AttemptId::as_word), digest);
+    }
 }
 
 impl<D: Domain> Core<D> {
@@ -213,10 +226,7 @@ impl<D: Domain> Core<D> {
     /// Folds an event into the trace hash.
     #[inline]
     pub(crate) fn fold(&mut self, node: NodeId, kind: RecordKind, digest: u64, about: &About) {
-        let peer = about.peer.map_or(0, |peer| peer.index() as u64 + 1);
-        let place = (node.index() as u64) << 48 | (kind as u64) << 40 | peer;
-        self.hash.pair(self.now.as_nanos(), place);
-        self.hash.pair(about.attempt.map_or(0, AttemptId::as_word), digest);
+        about.fold_into(&mut self.hash, self.now, node, kind, digest);
     }
 
     /// Records an event of a recorded run.
@@ -323,12 +333,12 @@ impl<D: Domain> Core<D> {
             if self.events >= bounds.events {
                 return Err(Ending::Budget);
             }
-            let Some(at) = self.queue.next_at() else { return Err(self.ends_without_events()) };
+            let Some((at, event)) = self.queue.pop() else { return Err(self.ends_without_events()) };
             if at > horizon {
+                // Nothing is played after the end, neither that event.
                 self.now = horizon;
                 return Err(Ending::Horizon);
             }
-            let (at, event) = self.queue.pop().expect("the queue has a next event");
             assert!(at >= self.now, "time ran backwards");
             self.now = at;
             let step = self.admit(event);

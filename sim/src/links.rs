@@ -6,12 +6,12 @@
 
 use host::{AttemptId, Digest, Domain, Duration, Fold, NodeId, Part, Span, nanos, span};
 
-use crate::connections::Side;
+use crate::connections::{End, Side};
 use crate::core::Core;
 use crate::event::{Event, PacketId};
 use crate::outcome::RecordKind;
 use crate::packets::{Content, Header, PacketKind};
-use crate::stream::{Stream, StreamPurpose};
+use crate::stream::{Entity, Stream, StreamPurpose};
 use crate::wire::Cut;
 
 #[derive(Default)]
@@ -73,9 +73,7 @@ impl<D: Domain> Core<D> {
     pub(crate) fn decide(&mut self, sending: Sending<D::Message>) {
         let is_reply = sending.kind == PacketKind::Reply;
         let part = if is_reply { Some(Part::REQUESTS) } else { self.tasks.current_part() };
-        let (id, header, pair) = self.prepare(sending, part);
-        let stream = self.link_stream(pair);
-        let cpu = span::uniform(CPU_SHORTEST, CPU_LONGEST, || stream.word());
+        let (id, header, cpu) = self.prepare(sending, part, true);
         let now = self.now;
         let busy_until = &mut self.node_mut(header.sender).busy_until;
         let at = (*busy_until).max(now).plus_nanos(cpu);
@@ -93,37 +91,47 @@ impl<D: Domain> Core<D> {
     /// The machine itself answers, at once and behind what it has sent.
     #[cold]
     pub(crate) fn send_from_machine(&mut self, conn: usize, from: Side, kind: PacketKind) {
-        let (id, ..) = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None);
+        let (id, ..) = self.prepare(Sending { conn, from, kind, attempt: None, content: None }, None, false);
         self.transmit_late(id);
     }
 
-    /// Gives a packet its number, its digest and its latency, and a place of its own. On which link it goes.
+    /// Gives a packet its number, its digest and its latency, and a place of its own; and, if it takes its sender some, how
+    /// much processor time.
     // Else the header is written and read again.
     #[inline(always)]
-    fn prepare(&mut self, sending: Sending<D::Message>, part: Option<Part>) -> (PacketId, Header, usize) {
+    fn prepare(
+        &mut self,
+        sending: Sending<D::Message>,
+        part: Option<Part>,
+        takes_cpu: bool,
+    ) -> (PacketId, Header, u64) {
         let Sending { conn, from, kind, attempt, content } = sending;
-        let ends = &self.connections.all[conn].ends;
-        let (life, sender, receiver) =
-            (ends[from as usize].life, ends[from as usize].node, ends[from.other() as usize].node);
-        let number = self.links.next_number;
-        self.links.next_number += 1;
-        let id = self.packets.put(content);
-        let message = self.packets.message(id);
+        let Self { connections, links, nodes, packets, seed, .. } = self;
+        let ends = &connections.all[conn].ends;
+        let (End { node: sender, life, .. }, End { node: receiver, .. }) =
+            (ends[from as usize], ends[from.other() as usize]);
+        let number = links.next_number;
+        links.next_number += 1;
+        let message = content.as_ref().map(|content| &content.message);
+        let awaited = message.is_some() && nodes[receiver.index()].is_awaited();
         let mut digest = Fold::new(conn as u64);
         digest.word(kind as u64);
         message.digest(&mut digest);
-        let digest = digest.value();
-        let awaited = message.is_some() && self.node(receiver).is_awaited();
-        let pair = sender.index() * self.nodes.len() + receiver.index();
-        let latency = match self.links.pairs[pair].latency {
-            Span::Fixed(latency) => nanos(latency),
-            span => nanos(self.link_stream(pair).draw(&span)),
+        let Pair { latency, stream } = &mut links.pairs[sender.index() * nodes.len() + receiver.index()];
+        if stream.is_none() {
+            let entity = |node: NodeId| nodes[node.index()].spec.entity;
+            begin(stream, *seed, entity(sender), entity(receiver));
+        }
+        let stream = stream.as_mut().expect("it has begun");
+        let latency = match latency {
+            Span::Fixed(latency) => nanos(*latency),
+            span => stream.draw_nanos(span),
         };
-        let place = None;
+        let cpu = if takes_cpu { span::uniform(CPU_SHORTEST, CPU_LONGEST, || stream.word()) } else { 0 };
+        let (place, digest) = (None, digest.value());
         let header =
             Header { conn, from, kind, sender, receiver, life, attempt, part, place, latency, number, digest, awaited };
-        self.packets.address(id, header);
-        (id, header, pair)
+        (packets.put(header, content), header, cpu)
     }
 
     /// The run's end waits for this packet, if it goes where that matters; or not, while a cut holds it: it
@@ -153,8 +161,7 @@ impl<D: Domain> Core<D> {
         if self.records.is_some() {
             return self.record_packet(id, kind);
         }
-        let (node, digest, about) = header.told(kind);
-        self.fold(node, kind, digest, &about);
+        header.fold_into(&mut self.hash, self.now, kind);
     }
 
     #[cold]
@@ -164,22 +171,6 @@ impl<D: Domain> Core<D> {
         let bare = || self.packets.header(id).kind.name().to_owned();
         let text = self.packets.message(id).map_or_else(bare, D::describe_message);
         self.trace(node, kind, digest, about, || text);
-    }
-
-    #[inline]
-    fn link_stream(&mut self, pair: usize) -> &mut Stream {
-        if self.links.pairs[pair].stream.is_none() {
-            self.begin_link_stream(pair);
-        }
-        self.links.pairs[pair].stream.as_mut().expect("it has begun")
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn begin_link_stream(&mut self, pair: usize) {
-        let [from, to] = [pair / self.nodes.len(), pair % self.nodes.len()];
-        let [one, other] = [from, to].map(|node| self.nodes[node].spec.entity);
-        self.links.pairs[pair].stream = Some(Stream::new(self.seed, StreamPurpose::Link, one, other));
     }
 
     /// By how much the faults in force slow this link down, and counts that they did.
@@ -195,6 +186,13 @@ impl<D: Domain> Core<D> {
         }
         total
     }
+}
+
+/// A link's stream begins when something is first sent on it: most links of a world are never used.
+#[cold]
+#[inline(never)]
+fn begin(stream: &mut Option<Stream>, seed: u64, from: Entity, to: Entity) {
+    *stream = Some(Stream::new(seed, StreamPurpose::Link, from, to));
 }
 
 /// The least and the most processor time between deciding and leaving, in ns.

@@ -4,7 +4,7 @@
 //! the slot's number. The header is small and copied freely, since every event of a packet reads it; the message
 //! is moved twice, in and out.
 
-use host::{AttemptId, CallId, NodeId, Operation, Part};
+use host::{AttemptId, CallId, Fold, NodeId, Operation, Part, SimTime};
 
 use crate::connections::Side;
 use crate::core::About;
@@ -73,6 +73,13 @@ impl Header {
         (node, digest, About { peer: Some(peer), message: Some(number), attempt, fault: None })
     }
 
+    /// Folds into a trace hash that this happened to the packet.
+    #[inline(always)]
+    pub(crate) fn fold_into(&self, hash: &mut Fold, now: SimTime, kind: RecordKind) {
+        let (node, digest, about) = self.told(kind);
+        about.fold_into(hash, now, node, kind, digest);
+    }
+
     /// That of a slot before it has been used.
     const BLANK: Self = Self {
         conn: 0,
@@ -127,13 +134,14 @@ impl<M> Packets<M> {
         *awaited = 0;
     }
 
-    /// Puts what a packet carries into a slot. Its header is to be written there.
+    /// Puts a packet into a slot.
     // Else a message is moved once more.
     #[inline(always)]
-    pub(crate) fn put(&mut self, content: Option<Content<M>>) -> PacketId {
+    pub(crate) fn put(&mut self, header: Header, content: Option<Content<M>>) -> PacketId {
+        self.awaited += u32::from(header.awaited);
         let id = self.free.pop().unwrap_or_else(|| self.add_slot());
         let slot = &mut self.slots[id.0];
-        slot.on_its_way = true;
+        (slot.header, slot.on_its_way) = (header, true);
         if let Some(content) = content {
             // The slot is empty: moved straight into it, since nothing is to be dropped.
             slot.content.get_or_insert(content);
@@ -145,13 +153,6 @@ impl<M> Packets<M> {
     fn add_slot(&mut self) -> PacketId {
         self.slots.push(Packet { header: Header::BLANK, content: None, on_its_way: true });
         PacketId(self.slots.len() - 1)
-    }
-
-    /// Writes the header of a packet.
-    #[inline]
-    pub(crate) fn address(&mut self, id: PacketId, header: Header) {
-        self.awaited += u32::from(header.awaited);
-        self.slots[id.0].header = header;
     }
 
     /// Takes a packet out of its slot: it is on its way no more. Gives back its message.

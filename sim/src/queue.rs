@@ -36,7 +36,7 @@ impl<E: Copy> Queue<E> {
         (*next_ahead, *next_sequence) = (0, FIRST_SEQUENCE);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, at: SimTime, event: E) -> Key {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
@@ -66,7 +66,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    pub(crate) fn next_at(&self) -> Option<SimTime> {
+    fn next_at(&self) -> Option<SimTime> {
         self.items.last().map(|(key, _)| key.at)
     }
 

@@ -97,6 +97,11 @@ impl Stream {
     pub fn draw(&mut self, span: &Span) -> Duration {
         span.sample(|| self.word())
     }
+
+    /// The same, in ns.
+    pub fn draw_nanos(&mut self, span: &Span) -> u64 {
+        span.sample_nanos(|| self.word())
+    }
 }
 
 /// How many half words the generator makes at once.

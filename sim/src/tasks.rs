@@ -180,23 +180,30 @@ impl<D: Domain> Core<D> {
     /// The next task to poll. Tasks whose process stands still, or whose part hangs, are parked.
     fn next_ready(&mut self) -> Option<TaskId> {
         while let Some((id, serial)) = self.tasks.ready.pop_front() {
-            let task = &mut self.tasks.slots[id.0];
-            if task.serial != serial {
-                continue;
-            }
-            task.queued = false;
-            let (node, part) = (task.node, task.part);
-            if !task.live {
-                continue;
-            }
-            let node = self.node_mut(node);
-            if !node.at_ease && node.holds_up(Some(part)) {
-                node.parked.push(id);
-            } else {
+            if self.is_polled_now(id, serial) {
                 return Some(id);
             }
         }
         None
+    }
+
+    #[inline]
+    fn is_polled_now(&mut self, id: TaskId, serial: u64) -> bool {
+        let task = &mut self.tasks.slots[id.0];
+        if task.serial != serial {
+            return false;
+        }
+        task.queued = false;
+        let (node, part) = (task.node, task.part);
+        if !task.live {
+            return false;
+        }
+        let node = &mut self.nodes[node.index()];
+        let is_held_up = !node.at_ease && node.holds_up(Some(part));
+        if is_held_up {
+            node.parked.push(id);
+        }
+        !is_held_up
     }
 
     /// A task of a process that ends whose future is not dropped yet; it is the current one from now on.
