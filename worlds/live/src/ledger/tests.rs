@@ -69,6 +69,28 @@ fn the_order_is_the_server_s_and_the_instant_lies_between_sending_and_answer() {
 }
 
 #[test]
+fn a_clock_that_reads_what_was_before_the_sending_is_wrong() {
+    let heard = [changed("set", 20), ran(1, "set", 3)];
+    assert_eq!(told(&heard, &[sent(1, "set", 10, Some(30))]), [line(10, "1")]);
+}
+
+#[test]
+fn why_a_key_is_gone_is_said() {
+    let why = |gone: &[Heard]| {
+        let heard = [&[changed("set", 20), ran(1, "set", 11)], gone].concat();
+        let sent = [sent(1, "set", 10, Some(12)), sent(2, "del", 30, Some(40))];
+        let entries = owners(SERVER, &[clock(0, 0)], (&heard, &sent), None).entries;
+        match entries.last().map(|entry| &entry.note) {
+            Some(Note::Owner { attempt: None, cause, .. }) => *cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(why(&[changed("expired", 50)]), Cause::Expiry);
+    assert_eq!(why(&[changed("evicted", 50)]), Cause::Eviction);
+    assert_eq!(why(&[changed("del", 35), ran(2, "del", 35)]), Cause::Request(Some(attempt(2))));
+}
+
+#[test]
 fn the_counter_of_tokens_is_nobody_s() {
     let raised = Heard::Told(ms(20), Told::Changed { how: "set".to_owned(), key: "tokens".into() });
     assert_eq!(told(&[raised, ran(1, "raise", 11)], &[sent(1, "raise", 10, Some(30))]), []);
