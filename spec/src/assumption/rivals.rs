@@ -1,27 +1,26 @@
 //! `no-step` where those that want a lock [count](crate::Rules::counters) for how long another has it.
 //!
 //! On their wall clocks they read what another's has written, so that a jump does not end with its instant. Broken while somebody had
-//! the lock, or was promised it, and the clock of one who counts was not where it would be without jumps and stops. On any other clock
-//! nothing can jump.
+//! the lock, be it promised still or not, and the clock of one who counts was not where it would be without jumps and stops. On any other
+//! clock nothing can jump.
 
 use host::{Clock, NodeId, SimTime};
 
 use crate::history::{Segment, Ticking};
 use crate::judge::Case;
+use crate::owners::Tenure;
 
-/// When first somebody had the lock, or was promised it, while the wall clock was off of one who counts on it.
+/// When first somebody had the lock while the wall clock was off of one who counts on it.
 pub(super) fn first_while_off(case: &Case<'_>) -> Option<SimTime> {
     if case.rules.counters_on != Clock::Wall {
         return None;
     }
     let off: Vec<_> = case.rules.counters.iter().flat_map(|node| off(case, *node)).collect();
-    let meets = |(from, to): (SimTime, SimTime)| {
-        let both = off.iter().map(move |(since, until)| (from.max(*since), to.min(*until)));
+    let meets = |tenure: &Tenure| {
+        let both = off.iter().map(|(since, until)| (tenure.from.max(*since), tenure.to.min(*until)));
         both.filter(|(from, to)| from < to).map(|(from, _)| from).min()
     };
-    let had = case.owners().tenures.iter().map(|tenure| (tenure.from, tenure.to));
-    let promised = case.promised.windows().map(|window| (window.from, window.to));
-    had.chain(promised).filter_map(meets).min()
+    case.owners().tenures.iter().filter_map(meets).min()
 }
 
 /// From when to when a node's wall clock was not where it would be if nobody had set it and it had never stood still.
