@@ -70,6 +70,16 @@ fn a_lease_that_is_given_back_is_free_at_once() {
 }
 
 #[test]
+fn of_two_that_find_it_over_in_the_same_moment_one_has_it() {
+    for clock in CLOCKS {
+        let world = World::default().client("A", by(clock), takes).client("B", by(clock), polls);
+        let log = world.client("C", by(clock), polls).play();
+        let apart = log.at("B has it").abs_diff(log.at("C has it"));
+        assert!((TTL - 100..TTL + 200).contains(&apart), "{clock:?}: {apart}");
+    }
+}
+
+#[test]
 fn the_clock_that_counts_is_whose_it_is_said_to_be() {
     // By how much a clock is set ahead at 1,500 ms, whose that is, and when B has the lock.
     let has_it = |clock, node: u16, by_ns: i64| {
