@@ -428,6 +428,7 @@ impl fmt::Display for Why {
         match self.0 {
             Cause::Request(by) => write!(f, "asked by {}", Whom(by)),
             Cause::Expiry => f.write_str("its lease is over"),
+            Cause::SessionEnd => f.write_str("its session is over"),
             Cause::Eviction => f.write_str("evicted"),
             Cause::Restart => f.write_str("lost in a restart"),
             Cause::Promotion => f.write_str("lost in a promotion"),

@@ -221,6 +221,18 @@ impl Lock {
         }
     }
 
+    /// Whether its holder can ask for more time.
+    #[must_use]
+    pub const fn can_be_extended(&self) -> bool {
+        match self {
+            Self::Redis(_) | Self::Redisson(_) | Self::Redlock(_) | Self::Sentinel(_) => true,
+            // What has a session is the owner's for as long as that lives, and has no lease of its own.
+            Self::Etcd(lock) => !lock.has_session(),
+            Self::Postgres(lock) => !lock.is_on_a_connection(),
+            Self::ZooKeeper(_) | Self::None => false,
+        }
+    }
+
     /// Whether several may have it together, if they ask for it so.
     #[must_use]
     pub const fn can_be_shared(&self) -> bool {

@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 
 use host::{AttemptId, MonoTime, SimTime};
-use spec::{Activity, History, Note, OpId, Token, Version};
+use spec::{Activity, History, Mode, Note, OpId, Token, Version};
 
 /// What became of one attempt, as far as it had come by some instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) attempt: AttemptId,
     pub(crate) asked: Option<SimTime>,
+    /// Whether it asked to have the lock together with all others that ask so.
+    pub(crate) shares: bool,
     pub(crate) granted: Option<Granted>,
     /// Whether any server had named it as the owner when it was granted.
     pub(crate) was_owner: bool,
@@ -37,6 +39,7 @@ impl Claim {
         let mut claim = Self {
             attempt,
             asked: None,
+            shares: false,
             granted: None,
             was_owner: false,
             extended: None,
@@ -79,7 +82,9 @@ impl Claim {
     fn take(&mut self, at: SimTime, note: &Note) {
         let own = self.attempt;
         match *note {
-            Note::Attempting { attempt, .. } if attempt == own => self.asked = self.asked.or(Some(at)),
+            Note::Attempting { attempt, mode, .. } if attempt == own => {
+                (self.asked, self.shares) = (self.asked.or(Some(at)), mode == Mode::Shared);
+            }
             Note::Owner { attempt, .. } if attempt == Some(own) => self.was_owner |= self.granted.is_none(),
             Note::Granted { attempt, token, until, .. } if attempt == own => {
                 self.granted = self.granted.or(Some(Granted { at, token, until }));

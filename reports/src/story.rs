@@ -7,7 +7,7 @@
 //!
 //! It is not the whole run; that is the [timeline](mod@crate::timeline).
 
-use spec::{Assumption, Ending, Property, Verdict};
+use spec::{Assumption, Ending, Entry, Mode, Note, Property, Verdict};
 
 use crate::run::JudgedRun;
 use crate::words::{assumed, counted, length, list, seconds};
@@ -49,7 +49,7 @@ pub fn holds_story(run: &JudgedRun<'_>) -> Vec<String> {
     sentences.extend(faults::by_the_end(run));
     sentences.push(ending(run));
     sentences.extend(verdicts(run));
-    sentences.extend(overlap(run));
+    sentences.push(overlap(run));
     sentences.extend(despite(run));
     sentences
 }
@@ -94,17 +94,19 @@ fn verdicts(run: &JudgedRun<'_>) -> Vec<String> {
 }
 
 /// What two clients were promised or believed at once, by the figures of the whole run.
-fn overlap(run: &JudgedRun<'_>) -> Option<String> {
+fn overlap(run: &JudgedRun<'_>) -> String {
     let measures = &run.judgement.measures;
+    let is_shared = |entry: &Entry| matches!(entry.note, Note::Attempting { mode: Mode::Shared, .. });
+    let two =
+        if run.history.entries.iter().any(is_shared) { "two at once that do not share it" } else { "two at once" };
     match (measures.grant_overlap.is_zero(), measures.belief_overlap.is_zero()) {
-        (true, true) => Some(
-            "At no time of the run was the lock promised to two at once, or taken by two clients to be theirs."
-                .to_owned(),
-        ),
-        (true, false) => Some("At no time of the run was the lock promised to two at once.".to_owned()),
+        (true, true) => {
+            format!("At no time of the run was the lock promised to {two}, or taken by two clients to be theirs.")
+        }
+        (true, false) => format!("At no time of the run was the lock promised to {two}."),
         (false, _) => {
             let longest = length(measures.grant_overlap);
-            Some(format!("For up to {longest} the lock was promised to two at once."))
+            format!("For up to {longest} the lock was promised to {two}.")
         }
     }
 }

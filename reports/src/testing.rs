@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use host::{Activity, AttemptId, Duration, Ending, MonoTime, NodeId, Ppm, Segment, SimTime, Ticking};
 use indexmap::IndexMap;
 use spec::{
-    Assumption, Authorities, Bounds, Cause, Entry, History, Judgement, NodeHistory, Note, OpId, Policy, Property,
+    Assumption, Authorities, Bounds, Cause, Entry, History, Judgement, Mode, NodeHistory, Note, OpId, Policy, Property,
     Rules, Thread, Token, Version, judge,
 };
 
@@ -121,9 +121,19 @@ impl Told {
                 lock: "orders".into(),
                 thread: Thread::default(),
                 after: None,
-                mode: spec::Mode::Exclusive,
+                mode: Mode::Exclusive,
             },
         )
+    }
+
+    /// All have asked to share the lock.
+    pub(crate) fn all_share(&mut self) -> &mut Self {
+        for entry in &mut self.history.entries {
+            if let Note::Attempting { mode, .. } = &mut entry.note {
+                *mode = Mode::Shared;
+            }
+        }
+        self
     }
 
     pub(crate) fn owns(&mut self, at: u64, attempt: AttemptId) -> &mut Self {

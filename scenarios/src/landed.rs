@@ -10,7 +10,7 @@
 //! | throttle | the same, while the process stood still |
 //! | machine sleep, vm stop | the same, or a deadline on a clock that it stops was live |
 //! | kill, shutdown, power-off | the same, or somebody turned to the dead server, or its memory was in use: it took somebody for the owner, or had counted tokens |
-//! | restore | something of what the backup did not have was lost |
+//! | restore | something of what the backup did not have was lost: what was written since, or a session that owned a lock |
 //! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
 //! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
 //! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's, a restart for which its machine waits; another's lease, on that of a client that counts it |
@@ -68,6 +68,7 @@ struct Stay {
 struct Owned {
     server: NodeId,
     key: LockName,
+    attempt: AttemptId,
     span: Stretch,
 }
 
@@ -159,10 +160,17 @@ impl<'h> Stays<'h> {
         }
     }
 
-    /// Whether a server was back without something that its disk had had.
+    /// Whether a server was back without something that its disk had had, or without an owner of whom no backup knows, as
+    /// of a session's lock.
     fn has_lost(&self, server: NodeId, fault: Stretch) -> bool {
         let lost = |entry: &Entry| matches!(entry.note, Note::DiskLost { authority } if authority == server);
+        let of_server = || self.owned.iter().filter(|owned| owned.server == server);
+        let is_again = |owned: &Owned| {
+            of_server()
+                .any(|other| (other.key, other.attempt) == (owned.key, owned.attempt) && fault.from < other.span.from)
+        };
         self.history.entries.iter().any(|entry| fault.from <= entry.at && lost(entry))
+            || of_server().any(|owned| owned.span.meets(fault) && owned.span.from < fault.from && !is_again(owned))
     }
 
     /// Whether a client had an attempt open, or a server had served one that was.
@@ -323,7 +331,7 @@ impl Stays<'_> {
             last.span.to = just_after(at);
         }
         if let Some(attempt) = owner {
-            self.owned.push(Owned { server, key, span: Stretch::since(at) });
+            self.owned.push(Owned { server, key, attempt, span: Stretch::since(at) });
             self.with(attempt, |stay| stay.serve(server, at));
         }
     }

@@ -131,6 +131,16 @@ impl ServerKind {
         }
     }
 
+    /// Whether it keeps all that it has in memory, of which it may run short: then it evicts what it knows, or refuses to learn
+    /// more, as it is set.
+    #[must_use]
+    pub const fn lives_in_memory(self) -> bool {
+        match self {
+            Self::Redis | Self::Primary | Self::Replica => true,
+            Self::Sentinel | Self::Etcd | Self::ZooKeeper | Self::Postgres | Self::PgStandby | Self::PgBouncer => false,
+        }
+    }
+
     /// Whether an operator can have it take the place of the server that it follows.
     #[must_use]
     pub const fn can_be_promoted(self) -> bool {

@@ -86,6 +86,9 @@ fn both(violation: &Violation<'_>) -> Option<String> {
     if violation.property == Property::RightfulAccepted {
         return Some("no newer grant came before the refusal, so that it was the rightful holder".to_owned());
     }
+    if violation.claims.iter().all(|claim| claim.shares) {
+        return Some("the two share it".to_owned());
+    }
     let measures = &violation.run.judgement.measures;
     if overlap_of_the_two(violation, Property::GrantExclusion).is_some() {
         return Some(format!("{} it was promised to both at once", for_up_to(measures.grant_overlap)));

@@ -202,6 +202,9 @@ fn taken(violation: &Violation<'_>, entry: &Entry, holder: &str) -> Beat {
             format!("At {at} {server} took the lock from {holder}, as {} asked.", violation.names.of_any(*by))
         }
         Note::Owner { cause: Cause::Expiry, .. } => format!("At {at} the lease of {holder} ran out at {server}."),
+        Note::Owner { cause: Cause::SessionEnd, .. } => {
+            format!("At {at} the session of {holder} was over for {server}.")
+        }
         Note::Owner { cause: Cause::Eviction, .. } => {
             format!("At {at} {server} evicted the lock of {holder} for want of memory.")
         }

@@ -298,3 +298,17 @@ fn what_strikes_any_member_strikes_the_cluster_and_members_that_talk_are_no_use_
         none_lands(cluster, &[&struck(what, "3s"), &struck(what, "20s")]);
     }
 }
+
+#[test]
+fn a_backup_knows_of_no_session() {
+    let restore = |lock: &str, when: &str| {
+        let world = format!("[lock.{lock}]\n{A_WORKS_FOR_5_S}");
+        lands(&world, &format!("restore = {{ as-of = \"1s\" }}\nat = \"{when}\"\nfor = \"1s\""))
+    };
+    assert!(restore("postgres", "2s"), "its session had the lock");
+    assert!(!restore("postgres", "7s"), "it has given it back");
+    let aof = "[lock.redis]\n[service.redis]\npersistence = \"aof-always\"\n";
+    let restored = |at: &str| format!("restore = {{ as-of = \"{at}\" }}\nat = \"2s\"\nfor = \"1s\"");
+    assert!(!lands(&format!("{aof}{A_WORKS_FOR_5_S}"), &restored("1s")), "the backup has its key");
+    assert!(lands(&format!("{aof}{A_WORKS_FOR_5_S}"), &restored("0s")), "the backup is of before");
+}

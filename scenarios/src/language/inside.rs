@@ -33,6 +33,8 @@ pub(super) fn evict(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opt
         only(sink, node.site, &nodes, world, &[Kind::Server], "only a lock server has keys to evict")?;
         Some(nodes)
     });
+    let why = "these servers evict nothing: only Redis does that, to make room";
+    in_memory(fields.sink, fields.site, node.as_deref()?, world, why)?;
     Some(What::Evict { node: node?, key: key? })
 }
 
@@ -69,6 +71,7 @@ pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opti
     match how {
         Some(DiskFault::Fails(what)) => {
             only(sink, site, &node, world, &[Kind::Server], "only a lock server minds what its machine is short of")?;
+            in_memory(sink, site, &node, world, "of the lock servers only Redis minds what its machine is short of")?;
             if what == Shortage::Disk && !persistence.is_none_or(|kept| kept == Persistence::Save) {
                 sink.error(site, "this can never apply: only a server with `persistence = \"save\"` minds such a disk");
                 return None;
@@ -144,6 +147,15 @@ fn slowness(sink: &Sink, node: &Node) -> Option<Span> {
         return None;
     }
     Some(by)
+}
+
+/// Whether all these lock servers keep what they have in memory.
+fn in_memory(sink: &Sink, site: Site, nodes: &[NodeRef], world: &World, why: &str) -> Option<()> {
+    if nodes.iter().all(|node| world.names.server_kind(node).is_none_or(ServerKind::lives_in_memory)) {
+        return Some(());
+    }
+    sink.error(site, format!("this can never apply: {why}"));
+    None
 }
 
 /// Whether all these nodes are of such a kind.

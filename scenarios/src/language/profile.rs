@@ -5,7 +5,7 @@
 
 use host::{Duration, Operation, Shortage};
 
-use models::lock::TtlClock;
+use models::lock::{ServerKind, TtlClock};
 
 use super::error::Sink;
 use super::nodes::Kind;
@@ -54,6 +54,8 @@ fn fault(profile: Profile, trouble: &Trouble, horizon: Duration, world: &World) 
 fn what(wrong: Wrong, world: &World) -> Option<What> {
     let any = |role| any(role, world, |_| true);
     let counts_time = |node: &NodeRef| timing_is_idle(node, world).is_none();
+    let lives_in_memory = |node: &NodeRef| world.names.server_kind(node).is_some_and(ServerKind::lives_in_memory);
+    let in_memory = || self::any(Role::Server, world, lives_in_memory);
     Some(match wrong {
         Wrong::Pause(role) => What::Pause(any(role)?),
         Wrong::MachineSleep(role) => What::MachineSleep(any(role)?),
@@ -76,8 +78,8 @@ fn what(wrong: Wrong, world: &World) -> Option<What> {
             let (direction, operation) = (Direction::Request, Operation("write"));
             What::Delay { message: MessageMatch { direction, operation, of, server: None, nth: Some(1) }, by }
         }
-        Wrong::Evict => What::Evict { node: any(Role::Server)?, key: LOCK },
-        Wrong::OutOfMemory => What::Disk { node: any(Role::Server)?, how: DiskFault::Fails(Shortage::Memory) },
+        Wrong::Evict => What::Evict { node: in_memory()?, key: LOCK },
+        Wrong::OutOfMemory => What::Disk { node: in_memory()?, how: DiskFault::Fails(Shortage::Memory) },
     })
 }
 

@@ -131,7 +131,7 @@ impl<'t> Reader<'t, '_> {
                 acquire
             }
             "check" => step.bare(sink, Step::Check),
-            "extend" => step.table(sink, |fields| self.extend(fields)),
+            "extend" => self.extend(step),
             "release" => step.table(sink, |fields| self.release(fields)),
             "read" => self.operation(step).map(Step::Read),
             "write" => self.operation(step).map(Step::Write),
@@ -170,9 +170,16 @@ impl<'t> Reader<'t, '_> {
         supported.and(wait).map(|wait| Step::Acquire { lock, handle: handle.unwrap_or(lock), wait, mode })
     }
 
-    fn extend(&self, fields: &mut Fields<'t>) -> Option<Step> {
-        let (handle, by) = (self.handle(fields), fields.maybe("by", duration));
-        Some(Step::Extend { handle: handle?, by: by? })
+    fn extend(&self, step: Choice<'t>) -> Option<Step> {
+        if self.around.lock.is_some_and(|lock| !lock.can_be_extended()) {
+            let message = "this lock has no lease that its holder could extend";
+            self.sink.error(step.site, message);
+            return None;
+        }
+        step.table(self.sink, |fields| {
+            let (handle, by) = (self.handle(fields), fields.maybe("by", duration));
+            Some(Step::Extend { handle: handle?, by: by? })
+        })
     }
 
     fn release(&self, fields: &mut Fields<'t>) -> Option<Step> {

@@ -335,6 +335,8 @@ pub enum Cause {
     Request(Option<AttemptId>),
     /// The lease was over.
     Expiry,
+    /// The session that had it was over, or its transaction, and nobody had asked for that.
+    SessionEnd,
     /// The server was short of memory.
     Eviction,
     /// The server came back from the dead, and says what it remembers.
@@ -345,7 +347,7 @@ pub enum Cause {
     Demotion,
 }
 
-digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart, 5 => Promotion, 6 => Demotion });
+digest_enum!(Cause { 1 => Request(by), 2 => Expiry, 3 => Eviction, 4 => Restart, 5 => Promotion, 6 => Demotion, 7 => SessionEnd });
 
 digest_enum!(Note {
     1 => Attempting { attempt, lock, thread, after, mode },

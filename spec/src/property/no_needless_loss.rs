@@ -66,7 +66,7 @@ fn is_needless(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
 /// Whether a lock that is promised for as long as it is owned was taken away although its session had been kept alive.
 fn is_kept_alive(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
     let (Promise::WhileOwned, Some(ttl)) = (case.rules.promise, case.rules.ttl) else { return false };
-    if taking.blow != Blow::Said(Cause::Expiry) {
+    if !matches!(taking.blow, Blow::Said(Cause::Expiry | Cause::SessionEnd)) {
         return true;
     }
     let upto = case.grants.mentions.owning.partition_point(|said| case.history.entries[said.entry].at < tenure.to);

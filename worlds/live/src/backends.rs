@@ -139,7 +139,7 @@ impl<'s> Telling<'s> {
             }
             Line::Over => {
                 for scope in [Scope::Session, Scope::Transaction] {
-                    self.let_go(at, pid, scope, Cause::Expiry);
+                    self.let_go(at, pid, scope, Cause::SessionEnd);
                 }
                 self.backends.remove(&pid);
             }
@@ -306,7 +306,7 @@ impl<'s> Telling<'s> {
         let ends = next.iter().find(|(_, pid, _)| *pid == other).map(|(.., line)| line);
         if self.is_in_the_way(other, want) && ends == Some(&Line::Over) {
             for scope in [Scope::Session, Scope::Transaction] {
-                self.let_go(at, other, scope, Cause::Expiry);
+                self.let_go(at, other, scope, Cause::SessionEnd);
             }
         }
         if self.is_in_the_way(other, want) {

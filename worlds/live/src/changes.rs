@@ -45,7 +45,7 @@ pub(crate) fn account(ensemble: NodeId, machine: Segment, logs: &[(NodeId, Vec<L
         }
         let is_over = matches!(logged.change, Ok(Change::Close { .. })) && doer.is_none();
         let attempt = doer.and_then(|doer| doer.attempt);
-        let cause = if is_over { Cause::Expiry } else { Cause::Request(attempt) };
+        let cause = if is_over { Cause::SessionEnd } else { Cause::Request(attempt) };
         last = last.max(when(&logged, machine, doer));
         for (key, attempt) in owners.take(&done.happened, attempt, &tree) {
             let note = Note::Owner { authority: ensemble, key, attempt, cause };
@@ -160,8 +160,10 @@ mod tests {
             node: ENSEMBLE,
             note: Note::Owner { authority: ENSEMBLE, key: "orders".into(), attempt, cause },
         };
-        let told =
-            [owner(ms(5), Some(attempt(1)), Cause::Request(Some(attempt(1)))), owner(ms(5_000), None, Cause::Expiry)];
+        let told = [
+            owner(ms(5), Some(attempt(1)), Cause::Request(Some(attempt(1)))),
+            owner(ms(5_000), None, Cause::SessionEnd),
+        ];
         assert_eq!(account.entries, told, "not before it was asked");
     }
 

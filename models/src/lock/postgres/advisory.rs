@@ -98,7 +98,7 @@ choices! {
 }
 
 choices! {
-    TokenOf at "token": "What the lock gives as a token." {
+    TokenOf at "token": "What the lock gives as a token; `version-row`, if the resource checks tokens and nothing is set." {
         None = "none", "Nothing", FUNCTIONS;
         VersionRow = "version-row", "The version of a row, which is counted up once the lock is had: with `scope = \"transaction\"` in its transaction, which may never commit",
             "https://www.postgresql.org/docs/15/sql-insert.html, ON CONFLICT";

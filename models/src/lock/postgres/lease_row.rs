@@ -39,7 +39,7 @@ choices! {
 /// What the loader must know.
 pub(super) const FACTS: LockFacts = LockFacts {
     name: "lease-row",
-    title: "a lease in a row of PostgreSQL, as ShedLock has it: no session, no transaction",
+    title: "a lease in a row of PostgreSQL, as ShedLock has it: no session, no transaction (token: the row's version, which ShedLock does not count)",
     operations: &[Operation("startup"), Operation("insert"), Operation("update"), Operation("select")],
     switches: &[JudgedBy::SWITCH, GivesBack::SWITCH],
     ..facts()

@@ -37,7 +37,7 @@ choices! {
 /// What the loader must know.
 pub(super) const FACTS: LockFacts = LockFacts {
     name: "postgres-row",
-    title: "a row of PostgreSQL, locked for a transaction by `SELECT … FOR UPDATE`",
+    title: "a row of PostgreSQL, locked for a transaction by `SELECT … FOR UPDATE` (token: the row's version)",
     operations: &[
         Operation("startup"),
         Operation("begin"),

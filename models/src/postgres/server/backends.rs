@@ -208,7 +208,7 @@ impl Postgres {
     /// A backend ends: its transaction has failed, and its locks are free.
     pub(super) fn end_backend(&mut self, cx: &mut Context<Locks>, pid: Pid) {
         // Nobody asked for its locks to be given back.
-        let cause = Cause::Expiry;
+        let cause = Cause::SessionEnd;
         self.locks.leave(pid);
         self.drop_place(pid);
         self.end_transaction(cx, pid, false, cause);

@@ -113,7 +113,7 @@ fn a_lock_is_its_backends_until_it_is_unlocked_or_the_session_ends() {
     assert_eq!(bench.notes(), ["orders: nobody (by 1)", "orders: 2 (by 2)"]);
     bench.rig.hang_up(b);
     bench.rig.run(3);
-    assert_eq!(bench.notes(), ["orders: nobody (Expiry)"]);
+    assert_eq!(bench.notes(), ["orders: nobody (SessionEnd)"]);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn who_waits_and_has_gone_is_let_in_unless_the_session_looks_after_its_client() 
     for (every, told) in [
         (
             Duration::ZERO,
-            vec!["orders: nobody (by 1)", "orders: 2 (by 2)", "orders: nobody (Expiry)", "orders: 3 (by 3)"],
+            vec!["orders: nobody (by 1)", "orders: 2 (by 2)", "orders: nobody (SessionEnd)", "orders: 3 (by 3)"],
         ),
         (Duration::from_millis(500), vec!["orders: nobody (by 1)", "orders: 3 (by 3)"]),
     ] {

@@ -120,7 +120,7 @@ impl Postgres {
         let Some(transaction) = &self.backend(pid).transaction else { return };
         let (is_block, innermost) = (transaction.is_block, transaction.levels.len() - 1);
         // Nobody asked for that: the server takes away what it had given.
-        let cause = Cause::Expiry;
+        let cause = Cause::SessionEnd;
         if !is_block {
             return self.end_transaction(cx, pid, false, cause);
         }

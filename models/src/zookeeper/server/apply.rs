@@ -52,7 +52,7 @@ impl ZooKeeper {
         if applied.again {
             return;
         }
-        let cause = if ticket.is_some() { Cause::Request(proposal.attempt) } else { Cause::Expiry };
+        let cause = if ticket.is_some() { Cause::Request(proposal.attempt) } else { Cause::SessionEnd };
         let (member, index, leads) = (cx.node, applied.entry.place.index, self.member.leads());
         for (key, attempt) in passed {
             cx.note(Note::Applied { member, index, leads, key, attempt, cause });

@@ -210,7 +210,7 @@ fn who_stood_still_for_long_leads_no_more_and_ends_no_session() {
     assert!(matches!(rig.leader, Some(1 | 2)));
     rig.resume(0);
     rig.run(2_000);
-    let ends = |(_, _, note): &(u64, NodeId, Note)| matches!(note, Note::Applied { cause: Cause::Expiry, .. });
+    let ends = |(_, _, note): &(u64, NodeId, Note)| matches!(note, Note::Applied { cause: Cause::SessionEnd, .. });
     assert!(!rig.notes.iter().any(ends));
     let line = rig.line(0);
     rig.run(1_000);

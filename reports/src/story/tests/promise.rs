@@ -33,7 +33,7 @@ impl Told {
                 lock: lock.into(),
                 thread: Thread::default(),
                 after: None,
-                mode: spec::Mode::Exclusive,
+                mode: Mode::Exclusive,
             },
         )
     }

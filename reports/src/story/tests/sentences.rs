@@ -213,6 +213,17 @@ fn a_belief_that_came_to_nothing_is_told_with_its_length_once() {
 }
 
 #[test]
+fn two_that_share_have_it_at_once() {
+    let mut told = granted_twice();
+    let [first, second] = [attempt(WORKER_1, 1), attempt(WORKER_2, 1)];
+    told.wrote(6_100, Some(first), 0, Some(0), 0).wrote(6_200, Some(second), 1, Some(0), 1).all_share();
+    let sentence = "At 5.001 s worker-2 was granted the lock with token 2, until 15.000 s; the two share it.";
+    expect_sentence(&told, Property::NoLostUpdate, sentence);
+    let said = told.tell(|run| holds_story(run));
+    assert!(said.iter().any(|sentence| sentence.contains("promised to two at once that do not share it")), "{said:?}");
+}
+
+#[test]
 fn of_two_who_are_not_the_first_to_overlap_nothing_is_said_about_promises() {
     let mut told = granted_twice();
     let [second, third] = [attempt(WORKER_2, 1), attempt(WORKER_3, 1)];

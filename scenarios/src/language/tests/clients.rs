@@ -184,6 +184,14 @@ fn a_janitor_says_which_lock_it_takes_away_and_what_it_compares() {
     let text = client("do = [«\"reap\"»]").replace("lock = \"redis\"", "lock = \"redisson\"");
     refuse(&text, "nobody can take this lock away from its owner");
     refuse(&client("do = [{ acquire = { mode = «\"shared\"» } }]"), "only one client at a time can have this lock");
+    for lock in ["zookeeper", "etcd", "postgres", "postgres-row"] {
+        let text =
+            client("do = [\"acquire\", «\"extend\"»]").replace("lock = \"redis\"", &format!("lock = \"{lock}\""));
+        refuse(&text, "this lock has no lease that its holder could extend");
+    }
+    for lock in ["etcd-key", "kubernetes-lease", "lease-row", "redisson"] {
+        accept(&client("do = [\"acquire\", \"extend\"]").replace("lock = \"redis\"", &format!("lock = \"{lock}\"")));
+    }
     accept(&client("do = [{ reap = { compare = \"name\" } }]\n[fault.f]\ndrop = { request = \"get\", of = \"A\" }"));
     refuse(
         &client("do = [{ reap = { compare = \"name\" } }]\n[fault.f]\ndrop = { request = «\"set\"», of = \"A\" }"),

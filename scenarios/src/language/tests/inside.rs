@@ -18,6 +18,10 @@ fn an_eviction_takes_a_key_of_the_lock_servers() {
         faulty("evict = { key = \"token\" }").replace("lock = \"redis\"", "lock = \"redis\"\nresource = \"fence_rw\"");
     assert_eq!(cell(&counted).faults[0].what, evict("token"));
     refuse(&faulty("evict = { node = «\"A\"» }"), "this can never apply: only a lock server has keys to evict");
+    for lock in ["etcd", "zookeeper", "postgres"] {
+        let text = faulty("evict = «{}»").replace("lock = \"redis\"", &format!("lock = \"{lock}\""));
+        refuse(&text, "this can never apply: these servers evict nothing: only Redis does that, to make room");
+    }
     refuse(&faulty("evict = { key = «1» }"), "a key is named by a string, not an integer");
     refuse(&faulty("evict = {}\n«for» = \"1s\""), "`evict` is an instant: it has no length");
 }
@@ -65,6 +69,11 @@ fn a_disk_that_nobody_minds_is_refused() {
     refuse(
         &faulty("disk = { node = «\"redis-1\"», slow = \"1s\" }"),
         "this can never apply: only the resource waits for its disk, and a lock server with a log (`persistence`)",
+    );
+    refuse(
+        &faulty("disk = { node = «\"pg-1\"», fails = \"out-of-memory\" }")
+            .replace("lock = \"redis\"", "lock = \"postgres\""),
+        "this can never apply: of the lock servers only Redis minds what its machine is short of",
     );
     refuse(
         &faulty("disk = { node = «\"redis-1\"», fails = \"cannot-persist\" }"),

@@ -95,7 +95,7 @@ fn who_is_let_in_before_the_other_says_that_it_has_let_go_comes_behind_that() {
 #[test]
 fn the_end_of_a_session_lets_go_whoever_says_so_first() {
     let (first, second) = (lock(1), lock(2));
-    let all = vec![is(10, 1), is_free(30, Cause::Expiry), is(30, 2)];
+    let all = vec![is(10, 1), is_free(30, Cause::SessionEnd), is(30, 2)];
     for ends in [[(30, 7, OVER), (30, 8, DONE)], [(30, 8, DONE), (30, 7, OVER)]] {
         let begin = [(10, 7, first.as_str()), (10, 7, DONE), (15, 8, &second)];
         assert_eq!(told(&[begin.as_slice(), ends.as_slice()].concat()), (all.clone(), 0));
