@@ -159,6 +159,8 @@ pub struct Resource {
     pub objects: Option<Vec<ObjectName>>,
     /// Whether they are in the lock's own store.
     pub is_in_store: bool,
+    /// Whether an index is made there before each write, as a step of a migration does.
+    pub migrates: bool,
 }
 
 /// A client.

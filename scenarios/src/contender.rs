@@ -43,6 +43,8 @@ pub struct Bench {
     pub cluster: NodeId,
     /// If the objects are in the lock's own store: what of an operation is compared there.
     pub objects: Option<Guard>,
+    /// Whether, in PostgreSQL, a step of a migration comes before each write: an index is made.
+    pub migrates: bool,
     /// The lease's length, as the scenario sets it. `None`: no expiry.
     pub ttl: Option<Duration>,
     /// How long to wait for an answer, as the scenario sets it.
@@ -59,7 +61,8 @@ impl Bench {
 
     /// The way to PostgreSQL.
     fn way_to_postgres(&self, target: TargetSession) -> postgres::Way {
-        postgres::Way { servers: self.postgres.clone(), target, timeout: self.call_timeout, objects: self.objects }
+        let (servers, timeout) = (self.postgres.clone(), self.call_timeout);
+        postgres::Way { servers, target, timeout, objects: self.objects, migrates: self.migrates }
     }
 
     /// The way into the ensemble.
@@ -287,6 +290,7 @@ mod tests {
             postgres: Vec::new(),
             cluster: NodeId::default(),
             objects: None,
+            migrates: false,
             ttl: cell.ttl,
             call_timeout: cell.network.call_timeout,
         };

@@ -166,6 +166,7 @@ impl<'c> World<'c> {
                 .collect(),
             sentinels: nodes.of_kind(ServerKind::Sentinel).map(Server::on).collect(),
             objects: cell.resource.is_in_store.then_some(cell.resource.guard),
+            migrates: cell.resource.migrates,
             ttl: client.ttl,
             call_timeout: cell.network.call_timeout,
         };

@@ -256,9 +256,8 @@ impl<H: PgHost> Recipe<H> for PgAdvisory<H> {
     }
 
     async fn operate(&self, host: &H, lease: &Lease<Rc<Hold<H>>>, op: &Op) -> Option<OpReply> {
-        let guard = self.0.pool.way().objects?;
         lease.proof.reconnect_if_lost(host).await;
-        super::objects::operate(&lease.proof.session(), guard, op).await
+        super::objects::operate(&lease.proof.session(), self.0.pool.way(), op).await
     }
 
     async fn release(&self, host: &H, lock: LockName, lease: &Lease<Rc<Hold<H>>>) -> Release {

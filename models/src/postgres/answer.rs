@@ -57,6 +57,8 @@ pub enum Tag {
     Set,
     /// `CHECKPOINT`
     Checkpoint,
+    /// `CREATE INDEX`
+    CreateIndex,
 }
 
 /// `ReadyForQuery`: where a session is.
@@ -101,6 +103,7 @@ digest_enum!(Tag {
     6 => DiscardAll,
     7 => Set,
     8 => Checkpoint,
+    9 => CreateIndex,
 });
 digest_enum!(Status { 1 => Idle, 2 => InTransaction, 3 => Failed });
 
@@ -138,7 +141,7 @@ impl fmt::Display for Outcome {
 
 impl Tag {
     /// Every tag.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Begin,
         Self::Commit,
         Self::Rollback,
@@ -147,6 +150,7 @@ impl Tag {
         Self::DiscardAll,
         Self::Set,
         Self::Checkpoint,
+        Self::CreateIndex,
     ];
 
     /// As the server has it.
@@ -161,6 +165,7 @@ impl Tag {
             Self::DiscardAll => "DISCARD ALL",
             Self::Set => "SET",
             Self::Checkpoint => "CHECKPOINT",
+            Self::CreateIndex => "CREATE INDEX",
         }
     }
 }

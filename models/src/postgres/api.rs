@@ -81,6 +81,8 @@ pub enum PgRequest {
     One,
     /// `CHECKPOINT`
     Checkpoint,
+    /// `CREATE INDEX CONCURRENTLY`, on a table into which nobody writes meanwhile: it waits for all that has a snapshot of before.
+    CreateIndex,
 }
 
 /// One of the eight functions by which advisory locks are taken.
@@ -197,6 +199,7 @@ impl PgRequest {
             Self::IsInRecovery => "is-in-recovery",
             Self::One => "one",
             Self::Checkpoint => "checkpoint",
+            Self::CreateIndex => "create-index",
         })
     }
 }
@@ -231,6 +234,7 @@ digest_enum!(PgRequest {
     22 => IsInRecovery,
     23 => One,
     24 => Checkpoint,
+    25 => CreateIndex,
 });
 digest_struct!(Advise { key, strength, scope, is_try, lock });
 digest_enum!(Scope { 1 => Session, 2 => Transaction });
@@ -274,6 +278,7 @@ impl fmt::Display for PgRequest {
             Self::IsInRecovery => f.write_str("is it in recovery"),
             Self::One => f.write_str("select 1"),
             Self::Checkpoint => f.write_str("checkpoint"),
+            Self::CreateIndex => f.write_str("create index concurrently"),
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Way {
     pub timeout: Duration,
     /// If the objects are in the database that the lock protects: what of an operation is checked.
     pub objects: Option<Guard>,
+    /// Whether an index is made before each write, as a step of a migration does: [`PgRequest::CreateIndex`].
+    pub migrates: bool,
 }
 
 /// Longer than any run.

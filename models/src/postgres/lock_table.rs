@@ -27,6 +27,9 @@ pub(super) enum LockTag {
     /// The place before a version of a row that somebody has: the first that waits has it, and waits for the transaction; the others
     /// wait for this.
     Tuple(RowKey, Tid),
+    /// The end of whatever transaction a session is in, if it has no number (`VirtualXactLock`): it has this exclusively once
+    /// somebody waits for it.
+    Session(Pid),
     /// An advisory lock.
     Advisory(Database, AdvisoryKey),
 }

@@ -8,14 +8,18 @@
 
 use spec::Version;
 
-use super::client::Session;
+use super::client::{Session, Way};
 use super::{Assign, Condition, Insert, OnConflict, Outcome, PgHost, PgRequest, Select, Update, VersionTo, names};
 use crate::etcd::Errand;
 use crate::guard::Guard;
 use crate::resource::{Action, Op, OpReply};
 
-/// Does an operation on an object, as `guard` says. `None`: no clear answer.
-pub(super) async fn operate<H: PgHost>(session: &Session<H>, guard: Guard, op: &Op) -> Option<OpReply> {
+/// Does an operation on an object, as its check says. `None`: no clear answer.
+pub(super) async fn operate<H: PgHost>(session: &Session<H>, way: &Way, op: &Op) -> Option<OpReply> {
+    let guard = way.objects?;
+    if way.migrates && matches!(op.action, Action::Write { .. }) {
+        session.ask_patiently(PgRequest::CreateIndex).await.ok()?;
+    }
     let row = names::object(op.object);
     let errand = |based_on| Some(Errand { op: op.id, object: op.object, based_on });
     let set = vec![Assign::Version(VersionTo::Next)];

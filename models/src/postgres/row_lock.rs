@@ -226,7 +226,7 @@ impl<H: PgHost> Recipe<H> for PgRow<H> {
     }
 
     async fn operate(&self, _: &H, lease: &Lease<Rc<Transaction<H>>>, op: &Op) -> Option<OpReply> {
-        objects::operate(&lease.proof.session, self.0.pool.way().objects?, op).await
+        objects::operate(&lease.proof.session, self.0.pool.way(), op).await
     }
 
     async fn release(&self, _: &H, _: LockName, lease: &Lease<Rc<Transaction<H>>>) -> Release {

@@ -8,6 +8,7 @@
 //! | `backends` | the processes that serve connections: from one statement to the next |
 //! | `statements` | what each statement does |
 //! | `rows` | those about rows, which may have to wait several times |
+//! | `index` | the one that waits for other sessions' statements |
 //! | `transactions` | their numbers, how they commit and fail |
 //! | `waits` | waiting for locks, and whatever ends a wait: a timeout, a deadlock, an operator |
 //! | `log` | what is written down when, and what is there after a crash |
@@ -31,6 +32,7 @@
 //! checkpoints by themselves (the first would come after 5 min).
 
 mod backends;
+mod index;
 mod log;
 mod rows;
 mod standby;

@@ -16,6 +16,7 @@ use super::steps::object_name;
 use super::store::{OWNER_KEY, lives_in};
 use super::tree::{Node, Value};
 use super::uses::Uses;
+use super::value::truth;
 use crate::cell::Resource;
 use crate::fencing::draws_first;
 
@@ -36,8 +37,10 @@ pub(super) fn resource(sink: &Sink, node: &Node) -> Option<Resource> {
             let manner = manner(fields, guard);
             let objects = fields.maybe("objects", objects);
             let is_in_store = lives_in(fields, guard);
+            let migrates = fields.or("migrates", false, truth);
             supported?;
-            Some(Resource { guard: guard?, manner: manner?, objects: objects?, is_in_store: is_in_store? })
+            let (guard, manner, is_in_store) = (guard?, manner?, is_in_store?);
+            Some(Resource { guard, manner, objects: objects?, is_in_store, migrates: migrates? })
         }),
         _ => wrong_type(sink, node, "the resource is a check's name or a table"),
     }

@@ -1,7 +1,8 @@
-//! Objects that are in the lock's own store: `lives-in`, and what can be asked of them there.
+//! Objects that are in the lock's own store: `lives-in`, and what can be asked of them there; `migrates`, in a database.
 
 use models::guard::Guard;
-use models::lock::{EtcdLock, Lock, PgLock, ZkLock};
+use models::lock::postgres::Lasts;
+use models::lock::{AdvisoryLock, EtcdLock, Lock, PgLock, ZkLock};
 use models::script::{Script, Step, Use};
 
 use super::clients::Group;
@@ -49,6 +50,7 @@ pub(super) fn lives_in(fields: &mut Fields<'_>, guard: Option<Guard>) -> Option<
 
 /// Makes sure that the lock's own store can hold the objects, and that they are read and written, and no more.
 pub(super) fn check_store(fields: &mut Fields<'_>, lock: &Lock, resource: &Resource, groups: &[Group]) -> Option<()> {
+    check_migration(fields, lock, resource, groups)?;
     if !resource.is_in_store {
         return Some(());
     }
@@ -84,4 +86,19 @@ pub(super) fn check_store(fields: &mut Fields<'_>, lock: &Lock, resource: &Resou
         return None;
     }
     Some(())
+}
+
+/// Makes sure that an index can be made before each write: in a database, on a connection that is in no transaction.
+fn check_migration(fields: &mut Fields<'_>, lock: &Lock, resource: &Resource, groups: &[Group]) -> Option<()> {
+    let of_session =
+        |lock: &Lock| matches!(lock, Lock::Postgres(PgLock::Advisory(AdvisoryLock { lasts: Lasts::Session, .. })));
+    let all = groups.iter().map(|group| group.lock.as_ref().unwrap_or(lock)).all(of_session);
+    if !resource.migrates || all && resource.is_in_store {
+        return Some(());
+    }
+    let site = fields.get("resource")?.node.as_table()?.get("migrates")?.site;
+    let message = "an index is made in PostgreSQL, outside a transaction: this needs `lock = \"postgres\"` with \
+                   `scope = \"session\"`, and objects that live in the `lock-service`";
+    fields.sink.error(site, message);
+    None
 }

@@ -187,7 +187,7 @@ impl World {
         program: fn(Client<S::Recipe>) -> Program,
     ) -> Self {
         let make = move |host: Process, servers, log| -> Program {
-            let way = Way { servers, target: switches.target(), timeout: ms(1_000), objects: None };
+            let way = Way { servers, target: switches.target(), timeout: ms(1_000), objects: None, migrates: false };
             let client = Client { host, recipe: switches.recipe(way), name, log };
             Box::pin(async move {
                 client.recipe.connect(&client.host).await;

@@ -59,6 +59,8 @@ pub(super) enum Waits {
     Advisory,
     /// A row.
     Row(RowRun),
+    /// The ends of these sessions' transactions, one after the other.
+    Sessions(Vec<Pid>),
     /// Until the standby has all before that; then this is what it answers.
     Standby(Lsn, Outcome),
 }
@@ -243,6 +245,12 @@ impl Backend {
             Some(transaction) if transaction.is_block => Status::InTransaction,
             _ => Status::Idle,
         }
+    }
+
+    /// Whether it is in the midst of a statement that looks at rows as they were. Of those that make an index this one is none, and
+    /// what waits for the standby has committed.
+    pub(super) fn has_snapshot(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| matches!(running.waits, Waits::Advisory | Waits::Row(_)))
     }
 
     /// On whose behalf it does what it does.

@@ -72,6 +72,7 @@ impl Postgres {
             }
             PgRequest::Cancel(of) => self.signal(cx, pid, of, false),
             PgRequest::Terminate(of) => self.signal(cx, pid, of, true),
+            PgRequest::CreateIndex => self.create_index(cx, pid),
             PgRequest::IsInRecovery => Step::Done(Outcome::Bool(self.is_in_recovery())),
             PgRequest::Checkpoint => {
                 self.checkpoint(cx);

@@ -154,6 +154,7 @@ impl Postgres {
                 backend.transaction = None;
             }
         }
+        self.locks.release(pid, LockTag::Session(pid), Strength::Exclusive);
     }
 
     /// What was done from that level on is nothing.

@@ -111,6 +111,7 @@ impl Postgres {
         let step = match std::mem::replace(&mut running.waits, Waits::No) {
             Waits::Advisory => self.has_advised(cx, pid),
             Waits::Row(run) => self.go_on_with_row(cx, pid, run),
+            Waits::Sessions(waiting) => self.has_outlived(cx, pid, waiting),
             waits @ (Waits::No | Waits::Standby(..)) => {
                 running.waits = waits;
                 return;
@@ -148,7 +149,7 @@ impl Postgres {
         let Some(running) = &self.backend(pid).running else { return };
         match &running.waits {
             Waits::No => {}
-            Waits::Advisory | Waits::Row(_) => self.give_up(cx, pid, SqlState::QueryCanceled),
+            Waits::Advisory | Waits::Row(_) | Waits::Sessions(_) => self.give_up(cx, pid, SqlState::QueryCanceled),
             Waits::Standby(_, outcome) => {
                 let outcome = outcome.clone();
                 self.has_committed(cx, pid);

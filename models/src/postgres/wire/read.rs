@@ -67,7 +67,8 @@ fn outcome(request: &PgRequest, said: &Said) -> Result<Outcome, BadText> {
         | PgRequest::ReleaseSavepoint(_)
         | PgRequest::DiscardAll
         | PgRequest::Set { .. }
-        | PgRequest::Checkpoint => {
+        | PgRequest::Checkpoint
+        | PgRequest::CreateIndex => {
             let tag = Tag::ALL.iter().find(|tag| Some(tag.text()) == said.tag.as_deref());
             Outcome::Done(*tag.ok_or_else(|| odd(request, said))?)
         }

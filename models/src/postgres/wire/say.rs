@@ -37,6 +37,7 @@ pub(super) fn statement(request: &PgRequest) -> Option<String> {
         PgRequest::IsInRecovery => fixed("SELECT pg_is_in_recovery()"),
         PgRequest::One => fixed("SELECT 1"),
         PgRequest::Checkpoint => fixed("CHECKPOINT"),
+        PgRequest::CreateIndex => fixed("CREATE INDEX CONCURRENTLY ON locks (version)"),
     })
 }
 

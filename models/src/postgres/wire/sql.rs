@@ -80,6 +80,10 @@ impl Tokens<'_> {
             "begin" => PgRequest::Begin,
             "commit" => PgRequest::Commit,
             "checkpoint" => PgRequest::Checkpoint,
+            "create" => {
+                self.signs("index concurrently on locks (version)")?;
+                PgRequest::CreateIndex
+            }
             "savepoint" => PgRequest::Savepoint(self.quoted()?),
             "rollback" if self.takes("to") => {
                 self.words("savepoint")?;

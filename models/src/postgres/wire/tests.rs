@@ -35,6 +35,7 @@ fn requests() -> Vec<PgRequest> {
         PgRequest::IsInRecovery,
         PgRequest::One,
         PgRequest::Checkpoint,
+        PgRequest::CreateIndex,
     ];
     for key in keys {
         for strength in [Strength::Exclusive, Strength::Shared] {

@@ -5,7 +5,7 @@ use models::lock::switch::{Switch, Takes};
 use models::lock::{LOCKS, LockFacts};
 
 use super::super::store::PLACES;
-use super::json::{Json, any_of, described, integer, list, object, one_key, pattern, reference, string, words};
+use super::json::{Json, any_of, described, integer, list, object, one_key, pattern, reference, string, truth, words};
 use crate::profile::Profile;
 
 pub(super) fn duration() -> Json {
@@ -125,6 +125,7 @@ pub(super) fn resource() -> Json {
             ("max", words("Whether the highest token survives a crash.", Max::ALL.map(Max::name))),
             ("barrier", words("For what a token is the highest.", Reach::ALL.map(Reach::name))),
             ("lives-in", words("Where the objects are: in a store of their own, or where the locks are.", PLACES)),
+            ("migrates", truth("In PostgreSQL: an index is made before each write (`CREATE INDEX CONCURRENTLY`).")),
             ("objects", list("What the resource has; then a step may name nothing else.", string(""))),
         ],
     );

@@ -223,6 +223,22 @@ fn objects_in_the_locks_own_store_are_read_and_written_behind_what_it_can_compar
         "of objects in the lock's own store only those of `etcd`, `zookeeper`, `curator`, `postgres` and `postgres-row` are \
          modelled: `lock = \"etcd\"`",
     );
+    let migrates = |switches: &str, resource: &str| {
+        with(resource, "\"write\"").replace("lock = \"redis\"", &format!("lock.{switches}"))
+    };
+    let kept = "{ lives-in = \"lock-service\", migrates = true }";
+    assert!(cell(&migrates("postgres = {}", kept)).resource.migrates);
+    for (lock, resource) in [
+        ("postgres.scope = \"transaction\"", "{ lives-in = \"lock-service\", «migrates» = true }"),
+        ("postgres = {}", "{ «migrates» = true }"),
+        ("etcd = {}", "{ lives-in = \"lock-service\", «migrates» = true }"),
+    ] {
+        refuse(
+            &migrates(lock, resource),
+            "an index is made in PostgreSQL, outside a transaction: this needs `lock = \"postgres\"` with \
+             `scope = \"session\"`, and objects that live in the `lock-service`",
+        );
+    }
     let postgres = with("{ check = \"owner_key\", lives-in = «\"lock-service\"» }", "\"read\"")
         .replace("\"redis\"", "\"postgres\"");
     refuse(
