@@ -219,7 +219,7 @@ fn two_that_share_have_it_at_once() {
     told.wrote(6_100, Some(first), 0, Some(0), 0).wrote(6_200, Some(second), 1, Some(0), 1).all_share();
     let sentence = "At 5.001 s worker-2 was granted the lock with token 2, until 15.000 s; the two share it.";
     expect_sentence(&told, Property::NoLostUpdate, sentence);
-    let said = told.tell(|run| holds_story(run));
+    let said = told.tell(holds_story);
     assert!(said.iter().any(|sentence| sentence.contains("promised to two at once that do not share it")), "{said:?}");
 }
 
