@@ -301,7 +301,8 @@ impl<'s> Telling<'s> {
         if let (Some((tag, request)), false) = (backend.doing.clone(), backend.is_told) {
             backend.is_told = true;
             let by = self.attempt(tag);
-            self.lets_go(at, other, &request, by);
+            // The log counts in whole ms: not before that was asked for.
+            self.lets_go(self.when(at, tag), other, &request, by);
         }
         let ends = next.iter().find(|(_, pid, _)| *pid == other).map(|(.., line)| line);
         if self.is_in_the_way(other, want) && ends == Some(&Line::Over) {

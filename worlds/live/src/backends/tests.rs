@@ -93,6 +93,16 @@ fn who_is_let_in_before_the_other_says_that_it_has_let_go_comes_behind_that() {
 }
 
 #[test]
+fn nobody_lets_go_before_it_has_asked_for_that() {
+    let (first, second, unlock) = (lock(1), lock(2), unlock(1));
+    // It has asked at 20 ms, on a clock that is finer than the log's.
+    let lines =
+        [(10, 7, first.as_str()), (10, 7, DONE), (15, 8, &second), (19, 7, &unlock), (19, 8, DONE), (20, 7, DONE)];
+    let by = Cause::Request(Some(attempt(1)));
+    assert_eq!(told(&lines), (vec![is(10, 1), is_free(20, by), is(20, 2)], 0));
+}
+
+#[test]
 fn the_end_of_a_session_lets_go_whoever_says_so_first() {
     let (first, second) = (lock(1), lock(2));
     let all = vec![is(10, 1), is_free(30, Cause::SessionEnd), is(30, 2)];
