@@ -4,7 +4,7 @@ use models::lock::postgres::{GivesBack, JudgedBy, LeaseRowLock};
 use models::postgres::LeaseRow;
 use sim::{Target, What};
 
-use crate::world::{Client, Process, Program, TTL, World, about, ms};
+use crate::world::{Client, Process, Program, TTL, World, about, after_a_backup_without_the_row};
 
 type Row = Client<LeaseRow<Process>>;
 
@@ -179,22 +179,8 @@ fn a_release_ends_its_own_lease_or_that_of_whoever_has_it() {
 
 #[test]
 fn a_row_that_is_gone_is_made_once_more() {
-    /// Has it before the backup is put back that does not have the row, and again after it.
-    fn before_and_after(client: Row) -> Program {
-        Box::pin(async move {
-            client.sleep(1_000).await;
-            let lease = client.acquire().await.expect("nobody else has it");
-            client.release(&lease).await;
-            client.sleep(3_000).await;
-            if let Some(lease) = client.acquire().await {
-                client.say(format!("token {:?}, and once more", lease.token.map(|token| token.0)));
-            }
-        })
-    }
     for clock in CLOCKS {
-        let world = World::default().client("A", by(clock), before_and_after);
-        let primary = vec![Target::Node(host::NodeId::new(0))];
-        let log = world.fault(2_000, 500, What::Restore(primary, ms(500))).play();
+        let log = after_a_backup_without_the_row(by(clock));
         assert!(log.says("A token Some(1), and once more"), "{clock:?}");
     }
 }

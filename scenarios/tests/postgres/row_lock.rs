@@ -2,9 +2,9 @@
 
 use models::lock::postgres::{IfLocked, RowLock, Transactions};
 use models::postgres::PgRow;
-use sim::{Target, What};
+use sim::What;
 
-use crate::world::{Client, Process, Program, World, about, ms};
+use crate::world::{Client, Process, Program, World, about, after_a_backup_without_the_row};
 
 type Row = Client<PgRow<Process>>;
 
@@ -129,22 +129,8 @@ fn who_is_refused_one_of_several_has_none_of_them() {
 
 #[test]
 fn a_row_that_is_gone_is_made_once_more() {
-    /// Has it before the backup is put back that does not have the row, and again after it.
-    fn before_and_after(client: Row) -> Program {
-        Box::pin(async move {
-            client.sleep(1_000).await;
-            let lease = client.acquire().await.expect("nobody else has it");
-            client.release(&lease).await;
-            client.sleep(3_000).await;
-            if let Some(lease) = client.acquire().await {
-                client.say(format!("token {:?}, and once more", lease.token.map(|token| token.0)));
-            }
-        })
-    }
     for if_locked in WAYS {
-        let world = World::default().client("A", of(if_locked), before_and_after);
-        let primary = vec![Target::Node(host::NodeId::new(0))];
-        let log = world.fault(2_000, 500, What::Restore(primary, ms(500))).play();
+        let log = after_a_backup_without_the_row(of(if_locked));
         assert!(log.says("A token Some(1), and once more"), "{if_locked:?}");
     }
 }

@@ -245,3 +245,21 @@ impl World {
         log
     }
 }
+
+/// One client has the lock, and once more when a backup was put back that does not have its row.
+pub(crate) fn after_a_backup_without_the_row(switches: impl Switches) -> Log {
+    fn before_and_after<R: Recipe<Process>>(client: Client<R>) -> Program {
+        Box::pin(async move {
+            client.sleep(1_000).await;
+            let lease = client.acquire().await.expect("nobody else has it");
+            client.release(&lease).await;
+            client.sleep(3_000).await;
+            if let Some(lease) = client.acquire().await {
+                client.say(format!("token {:?}, and once more", lease.token.map(|token| token.0)));
+            }
+        })
+    }
+    let primary = vec![Target::Node(NodeId::new(0))];
+    let world = World::default().client("A", switches, before_and_after);
+    world.fault(2_000, 500, What::Restore(primary, ms(500))).play()
+}

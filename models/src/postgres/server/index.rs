@@ -4,11 +4,11 @@
 //!
 //! Before it may be used, an index must have nothing less than whoever still looks at the table as it was could find there. So the
 //! statement waits for every session that is in the midst of a statement, until the transaction of that has ended; a session that
-//! waits for an advisory lock is one. Through the lock manager, so that a circle is found. It is three transactions, of which the
-//! first two have committed before it waits.
+//! waits for an advisory lock is one. Through the lock manager, so that a circle is found. Three of its transactions have numbers: two
+//! have committed before it waits.
 //!
-//! Left out: that it waits for those who have written the table and not committed, and for another that is made on it, since nobody does
-//! either; and the invalid index that one which fails leaves behind.
+//! Left out: that it waits before that for those who have written the table and not committed; that a second on the same table begins
+//! when the first is done; and the invalid index that one which fails leaves behind.
 
 use host::Context;
 
