@@ -44,7 +44,7 @@ pub use csv::csv;
 pub use figure::FigureReport;
 pub use frontier::{FrontierReport, FrontierWanted};
 pub use result::{CellReport, PropertyReport, Spread, Standing, SweepReport, to_json};
-pub use run::{JudgedRun, StruckFault};
+pub use run::{Failed, JudgedRun, ServerError, StruckFault};
 pub use schema::{check_schema, result_schema, trace_schema};
 pub use story::{holds_story, short_story, story};
 pub use timeline::timeline;

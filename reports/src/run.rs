@@ -15,6 +15,8 @@ pub struct JudgedRun<'a> {
     pub judgement: &'a Judgement,
     /// Every time that a fault struck, in order.
     pub faults: &'a [StruckFault<'a>],
+    /// What servers answered clients with an error, in order; of a run that was not recorded, nothing.
+    pub errors: &'a [ServerError],
     /// The lock's name, as in results: `redlock`.
     pub lock: &'a str,
     /// The check of the guarded resource, as in scenario files: `open`.
@@ -38,4 +40,30 @@ pub struct StruckFault<'a> {
     pub until: Option<SimTime>,
     /// Whether it hit something that was in use.
     pub landed: bool,
+}
+
+/// One time that a server answered a client with an error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerError {
+    /// When the answer arrived at the client's machine.
+    pub at: SimTime,
+    /// Who had asked.
+    pub client: NodeId,
+    /// Who answered.
+    pub server: NodeId,
+    /// What came to nothing.
+    pub failed: Failed,
+    /// Why, in words.
+    pub why: &'static str,
+    /// The server's code for it: `40P01`.
+    pub code: &'static str,
+}
+
+/// What came to nothing with an error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failed {
+    /// A statement, if it is known which: `create index concurrently`.
+    Statement(Option<String>),
+    /// The whole session: it is over.
+    Session,
 }

@@ -7,12 +7,14 @@
 //!
 //! It is not the whole run; that is the [timeline](mod@crate::timeline).
 
+use host::SimTime;
 use spec::{Assumption, Ending, Entry, Mode, Note, Property, Verdict};
 
 use crate::run::JudgedRun;
 use crate::words::{assumed, counted, length, list, seconds};
 
 mod deed;
+mod errors;
 mod faults;
 mod finding;
 mod holders;
@@ -22,7 +24,8 @@ mod violation;
 use violation::Violation;
 
 /// How the property was first broken, in five sentences. A violation in which there is nothing to say
-/// of one of the five points has fewer. If the property was not broken, as [`holds_story`].
+/// of one of the five points has fewer; one before which servers answered those involved with errors has up to
+/// three more. If the property was not broken, as [`holds_story`].
 #[must_use]
 pub fn short_story(run: &JudgedRun<'_>, property: Property) -> Vec<String> {
     match run.judgement.verdicts.get(&property).and_then(Verdict::evidence) {
@@ -47,6 +50,8 @@ pub fn story(run: &JudgedRun<'_>, property: Property) -> Vec<String> {
 pub fn holds_story(run: &JudgedRun<'_>) -> Vec<String> {
     let mut sentences = vec![deeds(run)];
     sentences.extend(faults::by_the_end(run));
+    let errors = errors::by(run, SimTime::NEVER, |_| true, MOST_ERRORS);
+    sentences.extend(errors.into_iter().map(|(_, sentence)| sentence));
     sentences.push(ending(run));
     sentences.extend(verdicts(run));
     sentences.push(overlap(run));
@@ -120,14 +125,14 @@ fn despite(run: &JudgedRun<'_>) -> Option<String> {
 }
 
 /// `that no holder ... (pause-within-validity, broken at 10.100 s)`.
-fn broken_assumption(assumption: Assumption, at: host::SimTime) -> String {
-    let since = if at == host::SimTime::ZERO {
-        "broken from the start".to_owned()
-    } else {
-        format!("broken at {}", seconds(at))
-    };
+fn broken_assumption(assumption: Assumption, at: SimTime) -> String {
+    let since =
+        if at == SimTime::ZERO { "broken from the start".to_owned() } else { format!("broken at {}", seconds(at)) };
     format!("that {} ({assumption}, {since})", assumed(assumption))
 }
+
+/// Of how many kinds of errors a run is told.
+const MOST_ERRORS: usize = 2;
 
 #[cfg(test)]
 mod tests;

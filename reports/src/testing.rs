@@ -16,7 +16,7 @@ use spec::{
 
 use crate::figure::{self, FigureReport};
 use crate::result::{self, CellReport, PropertyReport, Spread, Standing, SweepReport};
-use crate::run::{JudgedRun, StruckFault};
+use crate::run::{Failed, JudgedRun, ServerError, StruckFault};
 use crate::trace::{self, TraceEvent, TraceFooter, TraceHeader};
 
 pub(crate) const REDIS: NodeId = NodeId::new(0);
@@ -50,6 +50,7 @@ pub(crate) struct Told {
     /// What it is judged for.
     pub(crate) asked: Vec<Property>,
     pub(crate) faults: Vec<StruckFault<'static>>,
+    pub(crate) errors: Vec<ServerError>,
     pub(crate) resource: &'static str,
 }
 
@@ -97,6 +98,7 @@ impl Told {
             },
             asked: ABOUT_THE_RESOURCE.to_vec(),
             faults: Vec::new(),
+            errors: Vec::new(),
             resource,
         }
     }
@@ -223,6 +225,12 @@ impl Told {
         self
     }
 
+    /// The server has answered that client with an error.
+    pub(crate) fn error(&mut self, at: u64, client: NodeId, failed: Failed, why: &'static str) -> &mut Self {
+        self.errors.push(ServerError { at: ms(at), client, server: REDIS, failed, why, code: "40P01" });
+        self
+    }
+
     pub(crate) fn judged(&self) -> Judgement {
         judge(&self.history, &self.rules, &self.asked)
     }
@@ -230,8 +238,8 @@ impl Told {
     /// What is told of it.
     pub(crate) fn tell<T>(&self, tell: impl FnOnce(&JudgedRun<'_>) -> T) -> T {
         let judgement = self.judged();
-        let (history, faults) = (&self.history, self.faults.as_slice());
-        tell(&JudgedRun { history, judgement: &judgement, faults, lock: "redis", resource: self.resource })
+        let Self { history, faults, errors, resource, .. } = self;
+        tell(&JudgedRun { history, judgement: &judgement, faults, errors, lock: "redis", resource })
     }
 }
 

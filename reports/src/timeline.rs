@@ -6,14 +6,14 @@
 //! ```
 //!
 //! An arrow marks what a verdict rests on, an exclamation mark a fault. All that stands in a line is
-//! noted in the history. Only two things are left out: what the width cuts off, and the single tries
+//! noted in the history, but for the errors that servers answered with. Only two things are left out: what the width cuts off, and the single tries
 //! of a client that asks and is denied again and again while nothing else happens; they are one line.
 
 use host::{NodeId, SimTime};
 use spec::{Cause, History, Note, Property, Verdict};
 
-use crate::run::{JudgedRun, StruckFault};
-use crate::words::{Names, node_name, node_names, promised_end, seconds};
+use crate::run::{JudgedRun, ServerError, StruckFault};
+use crate::words::{Names, fails, node_name, node_names, promised_end, seconds};
 
 /// The timeline, each line at most `width` letters wide. Arrows mark what the verdict on that property
 /// rests on, if it is broken.
@@ -30,6 +30,8 @@ pub fn timeline(run: &JudgedRun<'_>, property: Option<Property>, width: usize) -
         text: said(run.history, entry.node, &entry.note),
         asking: asking(&entry.note),
     });
+    // An error that arrives at the instant of a note is what the note is about.
+    moments.extend(run.errors.iter().map(|error| told_off(run.history, error)));
     moments.extend(notes);
     // Stable: the notes of one instant stay in their order.
     moments.sort_by_key(|moment| (moment.at, moment.rank));
@@ -59,13 +61,15 @@ struct Moment {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asking {
     Asks(NodeId),
+    /// The server says why not.
+    Fails(NodeId),
     Denied(NodeId),
 }
 
 impl Asking {
     const fn client(self) -> NodeId {
         match self {
-            Self::Asks(client) | Self::Denied(client) => client,
+            Self::Asks(client) | Self::Fails(client) | Self::Denied(client) => client,
         }
     }
 }
@@ -83,22 +87,39 @@ fn folded(moments: &[Moment]) -> Vec<Moment> {
     let mut lines = Vec::new();
     let client = |moment: &Moment| moment.asking.map(Asking::client);
     for run in moments.chunk_by(|one, next| client(one).is_some() && client(one) == client(next)) {
-        let (others, tries) = run.split_at(usize::from(matches!(run[0].asking, Some(Asking::Denied(_)))));
-        let (tries, last) = tries.split_at(tries.len() / 2 * 2);
-        let is_try = |pair: &[Moment]| {
-            matches!((pair[0].asking, pair[1].asking), (Some(Asking::Asks(_)), Some(Asking::Denied(_))))
-        };
-        lines.extend_from_slice(others);
-        match tries.last().filter(|_| tries.len() > 2 && tries.chunks(2).all(is_try)) {
-            Some(end) => {
-                let text = format!("asks and is denied, {} times until {}", tries.len() / 2, seconds(end.at));
-                lines.push(Moment { text, ..tries[0].clone() });
-            }
-            None => lines.extend_from_slice(tries),
+        let parts: Vec<_> = run.chunk_by(|_, next| !matches!(next.asking, Some(Asking::Asks(_)))).collect();
+        for alike in parts.chunk_by(|one, next| reasons(one).is_some() && reasons(one) == reasons(next)) {
+            let ([first, .., last], Some(reasons)) = (alike, reasons(alike[0])) else {
+                lines.extend(alike.iter().copied().flatten().cloned());
+                continue;
+            };
+            let (times, end) = (alike.len(), seconds(last[last.len() - 1].at));
+            let each = if reasons.is_empty() { "" } else { "; each time " };
+            let text = format!("asks and is denied, {times} times until {end}{each}{}", reasons.join(", and "));
+            lines.push(Moment { text, ..first[0].clone() });
         }
-        lines.extend_from_slice(last);
     }
     lines
+}
+
+/// Why a try was denied, as far as the server has said it. `None`: it is no try that came to nothing.
+fn reasons(part: &[Moment]) -> Option<Vec<&str>> {
+    let [asks, between @ .., denied] = part else { return None };
+    let is_try = matches!((asks.asking, denied.asking), (Some(Asking::Asks(_)), Some(Asking::Denied(_))));
+    let reason = |moment: &Moment| matches!(moment.asking, Some(Asking::Fails(_)));
+    (is_try && between.iter().all(reason)).then(|| between.iter().map(|moment| moment.text.as_str()).collect())
+}
+
+/// An error with which a server answered.
+fn told_off(history: &History, error: &ServerError) -> Moment {
+    Moment {
+        at: error.at,
+        rank: Rank::Note,
+        mark: ' ',
+        place: node_name(history, error.client).to_owned(),
+        text: fails(history, error),
+        asking: Some(Asking::Fails(error.client)),
+    }
 }
 
 /// The order at one instant: who wakes does so before acting, and a fault that strikes at a milestone

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use host::{AttemptId, Duration, MonoTime, NodeId, SimTime, nanos};
 use spec::{Assumption, History};
 
+use crate::run::{Failed, ServerError};
+
 /// An instant, in seconds since the run began.
 pub(crate) fn seconds(at: SimTime) -> String {
     thousandths(at.as_nanos())
@@ -98,6 +100,32 @@ impl<'h> Names<'h> {
     /// Who acted: an attempt, or somebody who had none.
     pub(crate) fn of_any(&self, attempt: Option<AttemptId>) -> String {
         attempt.map_or_else(|| "somebody outside any attempt".to_owned(), |attempt| self.of(attempt))
+    }
+}
+
+/// That something failed at a server, and why, in a line about the client.
+pub(crate) fn fails(history: &History, error: &ServerError) -> String {
+    let ServerError { failed, why, code, .. } = error;
+    let server = node_name(history, error.server);
+    match failed {
+        Failed::Statement(Some(statement)) => format!("its `{statement}` fails at {server} ({code}): {why}"),
+        Failed::Statement(None) => format!("a statement of it fails at {server} ({code}): {why}"),
+        Failed::Session => format!("its session is ended by {server} ({code}): {why}"),
+    }
+}
+
+/// That this failed at a server, of whom and how often, and why, as the rest of a sentence.
+pub(crate) fn failed(history: &History, error: &ServerError, clients: &[NodeId], times: u64) -> String {
+    let ServerError { failed, why, code, .. } = error;
+    let (server, clients) = (node_name(history, error.server), node_names(history, clients));
+    let often = if times == 1 { String::new() } else { format!(" {times} times") };
+    match failed {
+        Failed::Statement(Some(statement)) => {
+            format!("`{statement}` of {clients} failed{often} at {server} ({code}): {why}")
+        }
+        Failed::Statement(None) => format!("a statement of {clients} failed{often} at {server} ({code}): {why}"),
+        Failed::Session if times == 1 => format!("a session of {clients} was ended by {server} ({code}): {why}"),
+        Failed::Session => format!("{times} sessions of {clients} were ended by {server} ({code}): {why}"),
     }
 }
 

@@ -37,6 +37,7 @@ pub mod profile;
 pub mod report;
 mod rules;
 pub mod run;
+mod said;
 pub mod selection;
 pub mod sweep;
 pub mod tally;

@@ -206,10 +206,12 @@ fn drawn(fault: &Fault, seed: u64) -> Option<TraceDrawn> {
 /// Tells of a run.
 pub fn judged<T>(cell: &Cell, contender: &Contender, run: &Run, tell: impl FnOnce(&JudgedRun<'_>) -> T) -> T {
     let faults = struck_faults(cell, &Player::new(cell, contender), run);
+    let errors = crate::said::errors(run);
     tell(&JudgedRun {
         history: &run.history,
         judgement: &run.judgement,
         faults: &faults,
+        errors: &errors,
         lock: contender.name(),
         resource: cell.resource.guard.name(),
     })

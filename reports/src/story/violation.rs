@@ -4,7 +4,7 @@ use host::{AttemptId, SimTime};
 use spec::{Evidence, Property};
 
 use super::deed::Deed;
-use super::{faults, finding, holders, promise};
+use super::{MOST_ERRORS, errors, faults, finding, holders, promise};
 use crate::facts::{Claim, Operation};
 use crate::run::{JudgedRun, StruckFault};
 use crate::words::{Aim, Names, fault_kind, for_up_to, seconds};
@@ -91,6 +91,8 @@ impl<'a> Violation<'a> {
         if is_about_holders {
             beats.extend(holders::next(self));
         }
+        let is_involved = |client| self.claims.iter().any(|claim| claim.attempt.client() == client);
+        beats.extend(errors::by(self.run, self.evidence.at, is_involved, MOST_ERRORS));
         // Stable: what happened at one instant stays in the order above.
         beats.sort_by_key(|(at, _)| *at);
         beats.into_iter().map(|(_, sentence)| sentence).collect()

@@ -2,6 +2,7 @@ use host::Activity;
 use spec::OpId;
 
 use super::*;
+use crate::run::Failed;
 use crate::testing::{REDIS, Told, WORKER_1, WORKER_2, attempt, paused_at_an_open_resource};
 
 #[test]
@@ -123,4 +124,43 @@ fn tries_between_which_something_else_happens_keep_their_lines() {
     }
     let lines = told.tell(|run| timeline(run, None, 100));
     assert_eq!(lines.len(), told.history.entries.len(), "{lines:#?}");
+}
+
+#[test]
+fn why_a_server_refused_stands_before_what_came_of_it() {
+    let mut told = Told::new("open");
+    let own = attempt(WORKER_1, 1);
+    told.asks(100, own).note(200, WORKER_1, Note::Denied { attempt: own });
+    told.error(200, WORKER_1, Failed::Statement(Some("lock".to_owned())), "deadlock detected");
+    told.error(300, WORKER_2, Failed::Statement(None), "cancelled");
+    told.error(400, WORKER_2, Failed::Session, "idle for too long");
+    let lines = told.tell(|run| timeline(run, None, 100));
+    assert_eq!(
+        lines,
+        [
+            "  0.100 s  worker-1  asks for `orders` (attempt 1)",
+            "  0.200 s  worker-1  its `lock` fails at redis-1 (40P01): deadlock detected",
+            "  0.200 s  worker-1  denied",
+            "  0.300 s  worker-2  a statement of it fails at redis-1 (40P01): cancelled",
+            "  0.400 s  worker-2  its session is ended by redis-1 (40P01): idle for too long",
+        ]
+    );
+}
+
+#[test]
+fn tries_that_are_denied_for_another_reason_take_another_line() {
+    let mut told = Told::new("open");
+    let why = ["not at once", "not at once", "deadlock detected", "deadlock detected"];
+    for (nth, why) in (1..).zip(why) {
+        let (own, at) = (attempt(WORKER_1, nth), u64::from(nth) * 100);
+        told.asks(at, own).note(at + 1, WORKER_1, Note::Denied { attempt: own });
+        told.error(at + 1, WORKER_1, Failed::Statement(Some("lock".to_owned())), why);
+    }
+    let lines = told.tell(|run| timeline(run, None, 140));
+    let tries = |from, to, why| {
+        format!(
+            "  {from}  worker-1  asks and is denied, 2 times until {to}; each time its `lock` fails at redis-1 (40P01): {why}"
+        )
+    };
+    assert_eq!(lines, [tries("0.100 s", "0.201 s", "not at once"), tries("0.300 s", "0.401 s", "deadlock detected")]);
 }

@@ -3,6 +3,7 @@
 use spec::{Note, OpId, Policy, Version};
 
 use super::*;
+use crate::run::Failed;
 
 #[test]
 fn an_update_of_somebody_who_never_asked_is_lost() {
@@ -308,4 +309,41 @@ fn who_wrote_another_object_is_no_predecessor() {
     told.wrote(2_200, first, 1, None, 1);
     let sentence = "At 2.200 s, 1.100 s after the lease of worker-1 had ended, the open resource accepted its write, after the write of worker-2 at 2.100 s: based on no version, it replaced version 1 of `account`, its own.";
     expect_sentence(&told, Property::EffectOrder, sentence);
+}
+
+#[test]
+fn why_servers_refused_is_told_of_a_run_in_which_all_held() {
+    let mut told = Told::new("open");
+    told.takes(100, attempt(WORKER_1, 1), 1, Some(10_100)).gives_back(300, attempt(WORKER_1, 1));
+    let index = || Failed::Statement(Some("create index concurrently".to_owned()));
+    told.error(200, WORKER_1, index(), "deadlock detected").error(400, WORKER_2, index(), "deadlock detected");
+    told.error(500, WORKER_2, Failed::Session, "idle for too long").error(
+        600,
+        WORKER_2,
+        Failed::Statement(None),
+        "cancelled",
+    );
+    let sentences = told.tell(holds_story);
+    assert_eq!(
+        sentences[2..5],
+        [
+            "From 0.200 s to 0.400 s `create index concurrently` of worker-1 and worker-2 failed 2 times at redis-1 (40P01): deadlock detected.",
+            "At 0.500 s a session of worker-2 was ended by redis-1 (40P01): idle for too long.",
+            "From 0.600 s on servers answered with 1 other error.",
+        ]
+    );
+}
+
+#[test]
+fn of_a_violation_only_errors_before_it_and_of_who_is_involved_are_told() {
+    let mut told = granted_twice();
+    told.error(4_000, WORKER_2, Failed::Session, "idle for too long");
+    told.error(4_100, WORKER_2, Failed::Session, "idle for too long");
+    told.error(4_000, WORKER_3, Failed::Session, "of no interest").error(6_000, WORKER_1, Failed::Session, "too late");
+    let short = told.tell(|run| short_story(run, Property::GrantExclusion));
+    assert_eq!(short.len(), 6, "{short:#?}");
+    assert_eq!(
+        short[1],
+        "From 4.000 s to 4.100 s 2 sessions of worker-2 were ended by redis-1 (40P01): idle for too long."
+    );
 }
