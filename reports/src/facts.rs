@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use host::{AttemptId, MonoTime, SimTime};
-use spec::{Activity, History, Mode, Note, OpId, Token, Version};
+use host::{AttemptId, MonoTime, NodeId, SimTime};
+use spec::{Activity, History, LockName, Mode, Note, OpId, Token, Version};
 
 /// What became of one attempt, as far as it had come by some instant.
 #[derive(Clone, Debug)]
@@ -72,6 +72,26 @@ impl Claim {
                     if granted == attempt {
                         return before;
                     }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whom a server that the attempt counted had as the owner of its lock when it was granted that.
+    pub(crate) fn owner_then(history: &History, attempt: AttemptId) -> Option<(NodeId, AttemptId)> {
+        let (mut locks, mut owners) = (BTreeMap::new(), BTreeMap::new());
+        for entry in &history.entries {
+            match entry.note {
+                Note::Attempting { attempt, lock, .. } => _ = locks.insert(attempt, lock),
+                Note::Owner { authority, key, attempt: Some(owner), .. } => _ = owners.insert((authority, key), owner),
+                Note::Owner { authority, key, attempt: None, .. } => _ = owners.remove(&(authority, key)),
+                Note::Granted { attempt: granted, counted, .. } if granted == attempt => {
+                    let is_of_it = |((server, _), owner): &(&(NodeId, LockName), &AttemptId)| {
+                        counted.contains(*server) && locks.get(*owner) == locks.get(&attempt)
+                    };
+                    return owners.iter().find(is_of_it).map(|((server, _), owner)| (*server, *owner));
                 }
                 _ => {}
             }

@@ -19,8 +19,19 @@ pub struct JudgedRun<'a> {
     pub errors: &'a [ServerError],
     /// The lock's name, as in results: `redlock`.
     pub lock: &'a str,
+    /// Whether a session that has the lock is let in once more, without a new owner: its servers count how often it came.
+    pub enters_again: bool,
     /// The check of the guarded resource, as in scenario files: `open`.
     pub resource: &'a str,
+}
+
+impl JudgedRun<'_> {
+    /// Whether that server comes back then with what a backup had.
+    pub(crate) fn is_restored(&self, server: NodeId, at: SimTime) -> bool {
+        self.faults
+            .iter()
+            .any(|fault| fault.what == "restore" && fault.until == Some(at) && fault.nodes.contains(&server))
+    }
 }
 
 /// One time that a fault struck.

@@ -51,6 +51,7 @@ pub(crate) struct Told {
     pub(crate) asked: Vec<Property>,
     pub(crate) faults: Vec<StruckFault<'static>>,
     pub(crate) errors: Vec<ServerError>,
+    pub(crate) enters_again: bool,
     pub(crate) resource: &'static str,
 }
 
@@ -99,6 +100,7 @@ impl Told {
             asked: ABOUT_THE_RESOURCE.to_vec(),
             faults: Vec::new(),
             errors: Vec::new(),
+            enters_again: false,
             resource,
         }
     }
@@ -238,8 +240,9 @@ impl Told {
     /// What is told of it.
     pub(crate) fn tell<T>(&self, tell: impl FnOnce(&JudgedRun<'_>) -> T) -> T {
         let judgement = self.judged();
-        let Self { history, faults, errors, resource, .. } = self;
-        tell(&JudgedRun { history, judgement: &judgement, faults, errors, lock: "redis", resource })
+        let Self { history, faults, errors, enters_again, resource, .. } = self;
+        let (judgement, enters_again) = (&judgement, *enters_again);
+        tell(&JudgedRun { history, judgement, faults, errors, lock: "redis", enters_again, resource })
     }
 }
 

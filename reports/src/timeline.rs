@@ -9,8 +9,10 @@
 //! noted in the history, but for the errors that servers answered with. Only two things are left out: what the width cuts off, and the single tries
 //! of a client that asks and is denied again and again while nothing else happens; they are one line.
 
-use host::{NodeId, SimTime};
-use spec::{Cause, History, Note, Property, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::{AttemptId, NodeId, SimTime};
+use spec::{Cause, Entry, History, LockName, Mode, Note, Property, Verdict};
 
 use crate::run::{JudgedRun, ServerError, StruckFault};
 use crate::words::{Names, fails, node_name, node_names, promised_end, seconds};
@@ -22,13 +24,18 @@ pub fn timeline(run: &JudgedRun<'_>, property: Option<Property>, width: usize) -
     let verdict = property.and_then(|property| run.judgement.verdicts.get(&property));
     let marked = verdict.and_then(Verdict::evidence).map_or(&[][..], |evidence| &evidence.entries);
     let mut moments: Vec<Moment> = run.faults.iter().flat_map(|fault| strikes(run.history, fault)).collect();
-    let notes = run.history.entries.iter().enumerate().map(|(i, entry)| Moment {
-        at: entry.at,
-        rank: Rank::Note,
-        mark: if marked.contains(&i) { '→' } else { ' ' },
-        place: node_name(run.history, entry.node).to_owned(),
-        text: said(run.history, entry.node, &entry.note),
-        asking: asking(&entry.note),
+    let mut seen = Seen::default();
+    let notes = run.history.entries.iter().enumerate().map(|(i, entry)| {
+        let text = said(run, &seen, entry);
+        seen.take(&entry.note);
+        Moment {
+            at: entry.at,
+            rank: Rank::Note,
+            mark: if marked.contains(&i) { '→' } else { ' ' },
+            place: node_name(run.history, entry.node).to_owned(),
+            text,
+            asking: asking(&entry.note),
+        }
     });
     // An error that arrives at the instant of a note is what the note is about.
     moments.extend(run.errors.iter().map(|error| told_off(run.history, error)));
@@ -147,11 +154,43 @@ fn strikes(history: &History, fault: &StruckFault<'_>) -> Vec<Moment> {
     moments
 }
 
-fn said(history: &History, node: NodeId, note: &Note) -> String {
+/// What was said before, as far as later lines are worded by it.
+#[derive(Default)]
+struct Seen {
+    /// Who asked to share the lock.
+    sharing: BTreeSet<AttemptId>,
+    /// The last owner of a key, as a server had it.
+    owners: BTreeMap<(NodeId, LockName), Option<AttemptId>>,
+}
+
+impl Seen {
+    fn take(&mut self, note: &Note) {
+        match note {
+            Note::Attempting { attempt, mode: Mode::Shared, .. } => _ = self.sharing.insert(*attempt),
+            Note::Owner { authority, key, attempt, .. } => _ = self.owners.insert((*authority, *key), *attempt),
+            _ => {}
+        }
+    }
+
+    /// Of a server that is back: whether it has that owner still, or once more after it had given the lock away.
+    fn adverb(&self, authority: NodeId, key: LockName, owner: AttemptId) -> &'static str {
+        match self.owners.get(&(authority, key)) {
+            Some(last) if *last == Some(owner) => "still ",
+            Some(_) => "again ",
+            None => "",
+        }
+    }
+}
+
+fn said(run: &JudgedRun<'_>, seen: &Seen, Entry { at, node, note }: &Entry) -> String {
+    let (history, node) = (run.history, *node);
     let names = Names::among(history, []);
-    let of = |attempt: &Option<host::AttemptId>| names.of_any(*attempt);
+    let of = |attempt: &Option<AttemptId>| names.of_any(*attempt);
     match note {
-        Note::Attempting { attempt, lock, .. } => format!("asks for `{lock}` (attempt {})", attempt.ordinal()),
+        Note::Attempting { attempt, lock, mode, .. } => {
+            let what = if *mode == Mode::Shared { "to share" } else { "for" };
+            format!("asks {what} `{lock}` (attempt {})", attempt.ordinal())
+        }
         Note::Granted { token, until, counted, .. } => {
             let token = token.map_or_else(String::new, |token| format!(", token {}", token.0));
             let until = until.map_or_else(|| "without an end".to_owned(), |until| promised_end(history, node, until));
@@ -183,9 +222,10 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
             };
             format!("`{key}` has no owner now, {why}")
         }
-        Note::Owner { key, attempt: Some(attempt), cause, .. } => {
-            let still = if *cause == Cause::Restart { "still " } else { "" };
-            format!("`{key}` is {still}owned by {} (attempt {})", names.of(*attempt), attempt.ordinal())
+        Note::Owner { authority, key, attempt: Some(attempt), cause } => {
+            let adverb = if *cause == Cause::Restart { seen.adverb(*authority, *key, *attempt) } else { "" };
+            let shares = if seen.sharing.contains(attempt) { ", who shares it" } else { "" };
+            format!("`{key}` is {adverb}owned by {} (attempt {}){shares}", names.of(*attempt), attempt.ordinal())
         }
         // Another member has said so before.
         Note::Applied { index, key, .. } => format!("has applied entry {index} as well, about `{key}`"),
@@ -193,6 +233,7 @@ fn said(history: &History, node: NodeId, note: &Note) -> String {
         Note::Disagreed { key, attempt, .. } => {
             format!("makes something else of it: `{key}` is owned by {}", of(attempt))
         }
+        Note::DiskLost { .. } if run.is_restored(node, *at) => "is back, its disk as the backup had it".to_owned(),
         Note::DiskLost { .. } => "is back, its disk without what was not synced".to_owned(),
         Note::Extended { key, attempt, by, .. } => {
             let whom = if *by == Some(*attempt) { String::new() } else { format!(", as {} asked", of(by)) };

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use host::NodeId;
 use indexmap::IndexMap;
+use models::lock::Lock;
+use models::lock::postgres::PgLock;
 use reports::figure::Seen;
 use reports::trace::{TraceDrawn, TraceEvent, TraceFooter, TraceHeader, attempt_label};
 use reports::{
@@ -213,6 +215,7 @@ pub fn judged<T>(cell: &Cell, contender: &Contender, run: &Run, tell: impl FnOnc
         faults: &faults,
         errors: &errors,
         lock: contender.name(),
+        enters_again: matches!(cell.lock, Lock::Postgres(PgLock::Advisory(_))),
         resource: cell.resource.guard.name(),
     })
 }

@@ -26,24 +26,19 @@ pub(crate) fn errors(run: &Run) -> Vec<ServerError> {
         let said = wordings.get(&record.text);
         let open = open.entry((record.node, server)).or_default();
         let asked = match record.kind {
-            RecordKind::Decide => {
+            RecordKind::Leave => {
                 open.asks(record);
                 continue;
             }
-            // What is pushed answers nothing.
-            RecordKind::Arrive if matches!(said, Some(Said { how: How::Pushed, .. })) => None,
             RecordKind::Arrive => open.is_answered(),
             _ => continue,
         };
-        let Some(Said { state, how }) = said else { continue };
+        let Some((state, is_fatal)) = said else { continue };
         errors.push(ServerError {
             at: record.at,
             client: record.node,
             server,
-            failed: match how {
-                How::Error => Failed::Statement(asked),
-                How::Fatal | How::Pushed => Failed::Session,
-            },
+            failed: if *is_fatal { Failed::Session } else { Failed::Statement(asked) },
             why: words(*state),
             code: state.code(),
         });
@@ -51,28 +46,11 @@ pub(crate) fn errors(run: &Run) -> Vec<ServerError> {
     errors
 }
 
-/// What an answer says, if it is an error.
-struct Said {
-    state: SqlState,
-    how: How,
-}
-
-enum How {
-    /// The session goes on.
-    Error,
-    Fatal,
-    /// As fatal, and said unasked.
-    Pushed,
-}
-
-/// Every error, by how the trace words it.
-fn wordings() -> BTreeMap<String, Said> {
+/// Every error and whether the session is over with it, by how the trace words it.
+fn wordings() -> BTreeMap<String, (SqlState, bool)> {
     let of = |state: SqlState| {
-        [
-            (PgError::error(state).to_string(), Said { state, how: How::Error }),
-            (PgError::fatal(state).to_string(), Said { state, how: How::Fatal }),
-            (PgPush(state).to_string(), Said { state, how: How::Pushed }),
-        ]
+        let (error, fatal, unasked) = (PgError::error(state), PgError::fatal(state), PgPush(state));
+        [(error.to_string(), (state, false)), (fatal.to_string(), (state, true)), (unasked.to_string(), (state, true))]
     };
     SqlState::ALL.iter().copied().flat_map(of).collect()
 }
@@ -205,12 +183,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_pooler_is_told_reaches_its_clients_by_the_pooler() {
+        let text = r#"
+            [lock.postgres]
+            [service.postgres]
+            pooler = { mode = "session" }
+            [client.A]
+            do = [{ at = "1s" }, "acquire", { sleep = "9s" }, "release"]
+            [fault.f]
+            shutdown = "pg-1"
+            at = "3s"
+        "#;
+        // The pooler passes on what the server has said, and ends the session itself.
+        assert_eq!(told(text, true), ["A pgbouncer-1, 57P01: the session", "A pgbouncer-1, 08P01: the session"]);
+    }
+
+    #[test]
     fn every_error_is_read_as_the_trace_words_it() {
         let wordings = wordings();
         assert_eq!(wordings.len(), 3 * SqlState::ALL.len(), "no two are worded alike");
-        let said = &wordings["error 40P01"];
-        assert!(matches!((said.state, &said.how), (SqlState::DeadlockDetected, How::Error)));
-        assert!(matches!(wordings["the session is over: 57P01"].how, How::Pushed));
+        assert_eq!(wordings["error 40P01"], (SqlState::DeadlockDetected, false));
+        assert_eq!(wordings["fatal 57P01"], (SqlState::AdminShutdown, true));
+        assert_eq!(wordings["the session is over: 57P01"], (SqlState::AdminShutdown, true));
         assert!(!wordings.contains_key("no row"));
     }
 

@@ -8,7 +8,7 @@ use spec::{Evidence, Property, Verdict};
 use super::faults;
 use super::violation::Violation;
 use crate::facts::{Answer, Claim, Operation};
-use crate::words::{for_up_to, promised_end, seconds};
+use crate::words::{for_up_to, node_name, promised_end, seconds};
 
 /// Who held the lock first and until when. `None`: nobody who held it is involved.
 pub(super) fn first(violation: &Violation<'_>) -> Option<(SimTime, String)> {
@@ -45,10 +45,17 @@ pub(super) fn taking(violation: &Violation<'_>, claim: &Claim, lock: &str) -> (S
     };
     let token = granted.token.map_or_else(String::new, |token| format!(" with token {}", token.0));
     let at = seconds(granted.at);
-    let sentence = if claim.was_owner {
-        format!("At {at} {name} was granted {lock}{token}")
-    } else {
-        format!("At {at} {name}, which no server had made the owner, took {lock} to be its own{token}")
+    let run = violation.run;
+    let had = (run.enters_again && !claim.was_owner).then(|| Claim::owner_then(run.history, claim.attempt)).flatten();
+    let sentence = match had {
+        Some((server, owner)) => {
+            let (server, owner) = (node_name(run.history, server), violation.names.of(owner));
+            format!(
+                "At {at} {name}, on the session that had it for {owner}, was counted again by {server} and so granted {lock}{token}"
+            )
+        }
+        None if claim.was_owner => format!("At {at} {name} was granted {lock}{token}"),
+        None => format!("At {at} {name}, which no server had made the owner, took {lock} to be its own{token}"),
     };
     (granted.at, sentence)
 }

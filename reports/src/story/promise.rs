@@ -164,7 +164,7 @@ fn loss(violation: &Violation<'_>) -> Vec<Beat> {
     let mut beats: Vec<Beat> = grant(violation, own, true).into_iter().collect();
     beats.push(match shown(violation, 1) {
         Some(entry) => taken(violation, entry, &holder),
-        None => (at, format!("At {} the server was back, and had forgotten the lock of {holder}.", seconds(at))),
+        None => forgotten(violation, &holder),
     });
     let deadline = own.deadline(violation.run.history);
     if own.granted.is_some_and(|granted| granted.until.is_some()) && deadline.is_some_and(|deadline| deadline <= at) {
@@ -172,6 +172,25 @@ fn loss(violation: &Violation<'_>) -> Vec<Beat> {
     }
     beats.extend(next_grant(violation));
     beats
+}
+
+/// How a server came to have forgotten the lock, which no note says.
+fn forgotten(violation: &Violation<'_>, holder: &str) -> Beat {
+    let (run, at) = (violation.run, violation.evidence.at);
+    let promoted = run.history.entries.iter().find_map(|entry| match entry.note {
+        Note::Promoted { authority, instead_of } if entry.at == at => Some((authority, instead_of)),
+        _ => None,
+    });
+    let name = |node| node_name(run.history, node);
+    let nodes = (0..).map(NodeId::new).take(run.history.nodes.len());
+    let how = match promoted {
+        Some((new, old)) => format!("{} took the place of {}, and knew nothing of", name(new), name(old)),
+        None if nodes.into_iter().any(|node| run.is_restored(node, at)) => {
+            "the server was back with what the backup had, and that is without".to_owned()
+        }
+        None => "the server was back, and had forgotten".to_owned(),
+    };
+    (at, format!("At {} {how} the lock of {holder}.", seconds(at)))
 }
 
 fn twice(violation: &Violation<'_>) -> Vec<Beat> {

@@ -164,3 +164,56 @@ fn tries_that_are_denied_for_another_reason_take_another_line() {
     };
     assert_eq!(lines, [tries("0.100 s", "0.201 s", "not at once"), tries("0.300 s", "0.401 s", "deadlock detected")]);
 }
+
+#[test]
+fn a_server_that_is_back_has_an_owner_still_or_again() {
+    let mut told = Told::new("open");
+    let [first, second] = [attempt(WORKER_1, 1), attempt(WORKER_2, 1)];
+    let (authority, key) = (REDIS, "orders".into());
+    let restart = |attempt| Note::Owner { authority, key, attempt: Some(attempt), cause: Cause::Restart };
+    told.note(50, REDIS, restart(first));
+    told.asks(100, first).owns(100, first).note(200, REDIS, restart(first)).gives_back(300, first);
+    told.note(400, REDIS, restart(first)).owns(500, second).note(600, REDIS, restart(first));
+    let lines = told.tell(|run| timeline(run, None, 100));
+    let owned: Vec<_> = lines.iter().filter(|line| line.contains(" owned by ")).map(|line| &line[21..]).collect();
+    assert_eq!(
+        owned,
+        [
+            "`orders` is owned by worker-1 (attempt 1)",
+            "`orders` is owned by worker-1 (attempt 1)",
+            "`orders` is still owned by worker-1 (attempt 1)",
+            "`orders` is again owned by worker-1 (attempt 1)",
+            "`orders` is owned by worker-2 (attempt 1)",
+            "`orders` is again owned by worker-1 (attempt 1)",
+        ]
+    );
+}
+
+#[test]
+fn a_disk_that_was_put_back_has_what_the_backup_had() {
+    let mut told = Told::new("open");
+    told.fault(("old", "restore"), &[REDIS], 100, 200).note(200, REDIS, Note::DiskLost { authority: REDIS });
+    told.note(300, REDIS, Note::DiskLost { authority: REDIS });
+    let lines = told.tell(|run| timeline(run, None, 100));
+    assert_eq!(
+        lines[2..],
+        [
+            "  0.200 s  redis-1  is back, its disk as the backup had it",
+            "  0.300 s  redis-1  is back, its disk without what was not synced",
+        ]
+    );
+}
+
+#[test]
+fn who_shares_the_lock_is_said_to() {
+    let mut told = Told::new("open");
+    told.asks(100, attempt(WORKER_1, 1)).owns(101, attempt(WORKER_1, 1)).all_share();
+    let lines = told.tell(|run| timeline(run, None, 100));
+    assert_eq!(
+        lines,
+        [
+            "  0.100 s  worker-1  asks to share `orders` (attempt 1)",
+            "  0.101 s  redis-1   `orders` is owned by worker-1 (attempt 1), who shares it",
+        ]
+    );
+}

@@ -263,6 +263,12 @@ fn a_lock_that_is_lost_before_its_time() {
         ],
     );
     let mut told = judged_for(Property::NoNeedlessLoss);
+    told.fault(("old", "restore"), &[REDIS], 500, 600).takes(100, first(), 1, Some(10_100));
+    told.becomes(500, REDIS, Activity::Dead).becomes(600, REDIS, Activity::Running);
+    let restored = "At 0.600 s the server was back with what the backup had, and that is without the lock of worker-1.";
+    let short = told.tell(|run| short_story(run, Property::NoNeedlessLoss));
+    assert_eq!(short[2], restored, "{short:#?}");
+    let mut told = judged_for(Property::NoNeedlessLoss);
     told.rules.renews = Some(Duration::from_secs(3));
     told.takes(100, first(), 1, Some(10_100)).owner(10_101, None, Cause::Expiry);
     expect(
@@ -292,4 +298,14 @@ fn an_effect_that_is_done_twice() {
             "That breaks single-effect, inside the assumptions of redis: who did it again without looking is to blame.",
         ],
     );
+}
+
+#[test]
+fn a_lock_of_which_the_server_that_is_promoted_knows_nothing() {
+    let mut told = judged_for(Property::NoNeedlessLoss);
+    told.takes(100, first(), 1, Some(10_100)).becomes(500, REDIS, Activity::Dead);
+    told.note(600, REDIS, Note::Promoted { authority: REDIS, instead_of: REDIS });
+    let promoted = "At 0.600 s redis-1 took the place of redis-1, and knew nothing of the lock of worker-1.";
+    let short = told.tell(|run| short_story(run, Property::NoNeedlessLoss));
+    assert!(short.iter().any(|sentence| sentence == promoted), "{short:#?}");
 }

@@ -347,3 +347,19 @@ fn of_a_violation_only_errors_before_it_and_of_who_is_involved_are_told() {
         "From 4.000 s to 4.100 s 2 sessions of worker-2 were ended by redis-1 (40P01): idle for too long."
     );
 }
+
+#[test]
+fn who_comes_on_the_session_that_has_the_lock_is_counted_once_more() {
+    let mut told = Told::new("open");
+    let [first, second] = [attempt(WORKER_1, 1), attempt(WORKER_2, 1)];
+    told.takes(100, first, 1, None).asks(200, second).granted(201, second, 2, None);
+    told.enters_again = true;
+    let sentence = "At 0.201 s worker-2, on the session that had it for worker-1, was counted again by redis-1 and so granted the lock with token 2, until it gives it back; ";
+    let starts = |told: &Told| {
+        let (short, _) = both_stories(told, Property::BeliefExclusion);
+        short.iter().any(|one| one.starts_with(sentence))
+    };
+    assert!(starts(&told));
+    told.enters_again = false;
+    assert!(!starts(&told), "another lock lets nobody in once more");
+}
