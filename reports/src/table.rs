@@ -62,7 +62,10 @@ pub fn notes_of(cell: &CellReport) -> Vec<String> {
     }
     if cell.vacuous > 0 {
         let faults = cell.vacuous_faults.join(", ");
-        notes.push(format!("{place}: in {} of {seeds} a fault never landed ({faults})", cell.vacuous));
+        let vacuous = cell.vacuous;
+        notes.push(format!(
+            "{place}: in {vacuous} of {seeds} a fault never landed ({faults}): what it acts on was not in use, or its moment never came"
+        ));
     }
     if cell.inconclusive > 0 {
         notes.push(format!("{place}: in {} of {seeds} something could not be decided", cell.inconclusive));

@@ -21,7 +21,7 @@ use rayon::ThreadPool;
 use reports::{Standing, SweepReport, TraceError};
 use scenarios::catalogue::{self, UnknownScenario};
 use scenarios::language::{LoadErrors, Override, load};
-use scenarios::report::{reproduce, telling_seeds};
+use scenarios::report::{quoted, reproduce, telling_seeds};
 use scenarios::{Scenario, Unselected};
 
 use crate::output::points;
@@ -121,7 +121,15 @@ fn differences(scenario: &str, set: &[String], report: &SweepReport, seeds: &Ran
         text += &points(&reports::table::notes_of(cell));
         let seeds = telling_seeds(cell, seeds);
         // Commands are not broken to lines: they are there to be copied.
-        text += &format!("    reproduce: {}\n", reproduce(scenario, &cell.lock, &cell.params, set, &seeds));
+        let again = reproduce(scenario, &cell.lock, &cell.params, set, &seeds);
+        text += &match &cell.trace {
+            Some(trace) => format!("    reproduce: {again}\n    explain:   fencepost explain {}\n", quoted(trace)),
+            // Nothing is broken: only who asks for a trace gets one, and then the line above.
+            None if cell.vacuous > 0 => {
+                format!("    reproduce: {again} --trace always\n")
+            }
+            None => format!("    reproduce: {again}\n"),
+        };
     }
     for frontier in report.frontiers.iter().filter(|frontier| !frontier.as_expected) {
         text += &points(&[reports::frontier::sentence(frontier)]);

@@ -293,6 +293,14 @@ fn a_break_that_was_not_tried_is_vacuous_and_no_difference() {
     assert_eq!(code(&output), 3, "{text}{}", err(&output));
     assert!(text.contains("in 2 of 2 seeds a fault never landed (gc)"), "{text}");
     assert!(!text.contains("but should be") && text.contains("vacuous ?") && !text.contains('✗'), "{text}");
+    assert!(text.contains("--seeds 0..2 --trace always\n"), "{text}");
+    let traced = out(&desk.fencepost(&["scenario", "gc-pause", "--seeds", "2", "--trace", "always", "--set", late]));
+    let explain = traced
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("explain:   fencepost explain "))
+        .expect("it has a trace");
+    let told = out(&desk.fencepost(&["explain", explain]));
+    assert!(told.contains("Nothing was in use where `gc` struck."), "{told}");
     let json = ["scenario", "gc-pause", "--seeds", "2", "--format", "json", "--set", late];
     let json: serde_json::Value = serde_json::from_str(&out(&desk.fencepost(&json))).expect("it is JSON");
     assert_eq!(json["cells"][0]["standing"], "vacuous");

@@ -122,7 +122,12 @@ fn a_vacuous_cell_shows_nothing_as_held() {
     let row = plain(&report, 140).lines().find(|row| row.contains("open")).map(str::to_owned).expect("it has a row");
     assert!(row.contains("vacuous ?") && !row.contains("holds"), "{row}");
     assert!(row.contains("broken 1000/1000 ✓"), "what is broken was put to the test: {row}");
-    assert_eq!(notes(&report), ["redis, open: in 4 of 1000 seeds a fault never landed (gc)"]);
+    assert_eq!(
+        notes(&report),
+        [
+            "redis, open: in 4 of 1000 seeds a fault never landed (gc): what it acts on was not in use, or its moment never came"
+        ]
+    );
     assert_eq!(summary(&report), "as expected: 1 of 2 cells (1 vacuous), 1000 seeds each");
 }
 

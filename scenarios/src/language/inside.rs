@@ -82,8 +82,7 @@ pub(super) fn disk(fields: &mut Fields<'_>, world: &World, roles: Roles) -> Opti
             only(sink, site, &node, world, &kinds, "only the resource and lock servers have disks")?;
         }
         Some(DiskFault::Slow(_)) => {
-            let why = "only the resource waits for its disk, and a lock server with a log (`persistence`)";
-            only(sink, site, &node, world, &[Kind::Resource], why)?;
+            only(sink, site, &node, world, &[Kind::Resource], waits_for_disks(world))?;
         }
         None => {}
     }
@@ -115,6 +114,18 @@ pub(super) fn restore(fields: &mut Fields<'_>, world: &World, roles: Roles) -> O
         return None;
     }
     Some(What::Restore { node: node?, as_of: as_of? })
+}
+
+/// Who waits for a disk, if these lock servers do not.
+const fn waits_for_disks(world: &World) -> &'static str {
+    match &world.service {
+        Some(Service::Etcd(_)) => "no slow disk of etcd is modelled: only the resource waits for its disk",
+        Some(Service::ZooKeeper(_)) => "no slow disk of ZooKeeper is modelled: only the resource waits for its disk",
+        Some(Service::Postgres(_)) => "no slow disk of PostgreSQL is modelled: only the resource waits for its disk",
+        Some(Service::Redis(_) | Service::Sentinel(_)) | None => {
+            "only the resource waits for its disk, and a lock server with a log (`persistence`)"
+        }
+    }
 }
 
 /// Whether such a server syncs its disk while it runs.

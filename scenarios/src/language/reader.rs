@@ -176,7 +176,8 @@ pub(super) fn choice<'t>(
             [entry] => (&entry.key, entry.site, Some(&entry.node)),
             [first, second, ..] => {
                 let message = format!("{what} is one thing, but here are `{}` and `{}`", first.key, second.key);
-                sink.error(second.site, message);
+                let help = "drop one; if the matrix is to choose, say none at the top and one in each option";
+                sink.error_with(second.site, message, Some(help.to_owned()));
                 return None;
             }
         },

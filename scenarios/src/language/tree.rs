@@ -71,9 +71,18 @@ pub(super) struct Table {
 pub(super) fn parse(sink: &Sink, text: usize, source: &str) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(source);
     for error in errors.iter().take(MOST_ERRORS) {
-        sink.error(Site::new(text, error.span().unwrap_or_default()), error.message());
+        let span = error.span().unwrap_or_default();
+        let help = source.get(span.clone()).and_then(|key| word_and_table(key, error.message()));
+        sink.error_with(Site::new(text, span), error.message(), help);
     }
     errors.is_empty().then(|| Table::from_toml(text, table.get_ref()))
+}
+
+/// What to do about a name that is a word above and a table below.
+fn word_and_table(key: &str, message: &str) -> Option<String> {
+    let is_both = message.starts_with("cannot extend value of type string");
+    (is_both && matches!(key, "lock" | "resource"))
+        .then(|| format!("`{key} = \"…\"` stands above: leave it out, since the table says which by itself"))
 }
 
 impl Table {

@@ -70,6 +70,14 @@ fn a_disk_that_nobody_minds_is_refused() {
         &faulty("disk = { node = «\"redis-1\"», slow = \"1s\" }"),
         "this can never apply: only the resource waits for its disk, and a lock server with a log (`persistence`)",
     );
+    for (lock, node, system) in
+        [("postgres", "pg-1", "PostgreSQL"), ("etcd", "etcd-1", "etcd"), ("zookeeper", "zookeeper-1", "ZooKeeper")]
+    {
+        let text = faulty(&format!("disk = {{ node = «\"{node}\"», slow = \"1s\" }}"));
+        let why = format!("no slow disk of {system} is modelled: only the resource waits for its disk");
+        let text = text.replace("lock = \"redis\"", &format!("lock = \"{lock}\""));
+        refuse(&text, &format!("this can never apply: {why}"));
+    }
     refuse(
         &faulty("disk = { node = «\"pg-1\"», fails = \"out-of-memory\" }")
             .replace("lock = \"redis\"", "lock = \"postgres\""),

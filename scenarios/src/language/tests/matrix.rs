@@ -171,7 +171,12 @@ fn a_word_counts_as_its_empty_table_where_it_meets_one() {
     let resource =
         accept(&with("a.x = { resource.check = \"fence_rw\" }").replace("lock =", "resource = \"open\"\nlock ="));
     assert_eq!(resource.cells[0].resource.guard, Guard::FenceRw);
-    refuse(&with("a.x = { lock.«redlock» = {} }"), "the lock is one thing, but here are `redis` and `redlock`");
+    let two =
+        refuse(&with("a.x = { lock.«redlock» = {} }"), "the lock is one thing, but here are `redis` and `redlock`");
+    let help = "drop one; if the matrix is to choose, say none at the top and one in each option";
+    assert_eq!(two.help.as_deref(), Some(help));
+    let each = with("a.x = { lock.redlock = {} }\na.y = { lock = \"redis\" }").replace("lock = \"redis\"\n", "");
+    assert_eq!(accept(&each).cells.len(), 2, "what the help says is taken");
 }
 
 #[test]

@@ -159,4 +159,10 @@ fn every_syntax_error_is_found_in_one_pass() {
 #[test]
 fn a_key_twice_is_a_syntax_error_at_the_second() {
     refuse("name = \"a\"\n«name» = \"b\"\n", "duplicate key");
+    let both = "cannot extend value of type string with a dotted key";
+    for (key, below) in [("lock", "redis"), ("resource", "act")] {
+        let help = format!("`{key} = \"…\"` stands above: leave it out, since the table says which by itself");
+        assert_eq!(refuse(&format!("{key} = \"redis\"\n[«{key}».{below}]\n"), both).help, Some(help));
+    }
+    assert_eq!(refuse("name = \"a\"\n[«name».x]\n", both).help, None);
 }
