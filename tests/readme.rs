@@ -1,10 +1,13 @@
-//! What the README shows is what happens.
+//! What the README shows is what happens, and what the documentation says of locks is so.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use fencepost::Trial;
+use models::lock::Lock;
+use models::lock::postgres::{AdvisoryLock, LeaseRowLock, PgLock, RowLock};
+use spec::Property;
 
 fn readme() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("there is one")
@@ -40,4 +43,24 @@ fn the_scenario_comes_out_as_it_says() {
             assert_eq!(cell.differences(), [""; 0]);
         }
     }
+}
+
+#[test]
+fn what_locks_on_postgresql_rest_on_is_as_in_their_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/postgres.md");
+    let text = fs::read_to_string(path).expect("there is one");
+    let advisory = PgLock::Advisory(AdvisoryLock::default());
+    let [row, lease] = [PgLock::Row(RowLock::default()), PgLock::Lease(LeaseRowLock::default())];
+    let needs = |lock: PgLock, property: Property| {
+        let needs = Lock::Postgres(lock).needs(property.level()).iter().map(|need| format!("`{need}`"));
+        let needs: Vec<String> = needs.collect();
+        if needs.is_empty() { "nothing".to_owned() } else { needs.join(", ") }
+    };
+    let mut table = "| property | `postgres`, `postgres-row` | `lease-row` |\n|---|---|---|\n".to_owned();
+    for property in Property::ALL {
+        let [advisory, row, lease] = [advisory, row, lease].map(|lock| needs(lock, property));
+        assert_eq!(advisory, row, "they have one column");
+        table += &format!("| `{property}` | {row} | {lease} |\n");
+    }
+    assert!(text.contains(&table), "docs/postgres.md should have this table:\n{table}");
 }
