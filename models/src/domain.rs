@@ -371,6 +371,7 @@ fn describe(note: &Note) -> String {
         Note::Promoted { .. } => "takes the place of its primary".to_owned(),
         Note::Demoted { .. } => "is another's replica from now on".to_owned(),
         Note::Replicated { notes, .. } => format!("has what its primary did, up to its change of owners {notes}"),
+        Note::Unreplicated { .. } => "waits for a replica, and none is connected".to_owned(),
         Note::Extended { key, attempt, by, .. } if *by == Some(*attempt) => {
             format!("{key} belongs to {attempt:?} for longer")
         }

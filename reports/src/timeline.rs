@@ -244,6 +244,7 @@ fn said(run: &JudgedRun<'_>, seen: &Seen, Entry { at, node, note }: &Entry) -> S
         Note::Replicated { primary, notes, .. } => {
             format!("has what {} did up to its change of owners {notes}", node_name(history, *primary))
         }
+        Note::Unreplicated { .. } => "waits for a replica before it answers, and none is connected".to_owned(),
         Note::Read { attempt, op, object, version } => {
             format!("{} reads `{object}` (op {}): v{}", of(attempt), op.0, version.0)
         }

@@ -9,7 +9,7 @@
 //! | pause, stall | the client had an attempt open (for a stall of the renewal: a lease to renew); the server had served an open attempt, or a message met the fault |
 //! | throttle | the same, while the process stood still |
 //! | machine sleep, vm stop | the same, or a deadline on a clock that it stops was live |
-//! | kill, shutdown, power-off | the same, or somebody turned to the dead server, or its memory was in use: it took somebody for the owner, or had counted tokens |
+//! | kill, shutdown, power-off | the same, or somebody turned to the dead server, a lock server that waits for its replicas among them, or its memory was in use: it took somebody for the owner, or had counted tokens |
 //! | restore | something of what the backup did not have was lost: what was written since, or a session that owned a lock |
 //! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
 //! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
@@ -226,6 +226,7 @@ impl<'h> Stays<'h> {
         let wants = |entry: &Entry| match entry.note {
             Note::Attempting { .. } => nodes.is_server(server),
             Note::Checked { .. } => !nodes.is_server(server),
+            Note::Unreplicated { authority } => nodes.is_server(server) && authority != server,
             _ => false,
         };
         let during = |entry: &&Entry| fault.from <= entry.at && entry.at < fault.to;

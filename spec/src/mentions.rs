@@ -147,6 +147,7 @@ impl Mentions {
                 Note::Disagreed { .. } => self.disagreeing.push(entry),
                 Note::Applied { .. }
                 | Note::Acted { .. }
+                | Note::Unreplicated { .. }
                 | Note::Renewing { .. }
                 | Note::Released { .. }
                 | Note::ReleaseRefused { .. }

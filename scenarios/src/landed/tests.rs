@@ -129,6 +129,25 @@ fn a_server_that_is_dead_when_it_is_wanted_is_hit() {
 }
 
 #[test]
+fn a_dead_standby_is_missed_by_a_commit_that_waits_for_it() {
+    let world = |lock: &str, synchronous: &str| {
+        format!(
+            "ttl = \"none\"\n[lock.{lock}]\n[service.postgres]\nstandbys = 1\nsynchronous = \"{synchronous}\"\n{A_WORKS_FOR_5_S}"
+        )
+    };
+    for what in ["kill", "shutdown", "power-off"] {
+        let dies = |at: &str| format!("{what} = \"standby-1\"\nat = \"{at}\"");
+        // Its transaction commits at 5 s.
+        assert!(lands(&world("postgres-row", "standby"), &dies("3s")), "{what}");
+        assert!(!lands(&world("postgres-row", "standby"), &dies("6s")), "{what}: all is committed");
+        // To one whose machine is off the log is sent, and meets it.
+        let is_sent = what == "power-off";
+        assert_eq!(lands(&world("postgres-row", "local"), &dies("3s")), is_sent, "{what}: nobody waits for it");
+        assert!(!lands(&world("postgres", "standby"), &dies("3s")), "{what}: an advisory lock is not written down");
+    }
+}
+
+#[test]
 fn a_step_hits_a_lease_that_lives() {
     let step = |at: &str| format!("step-clock = {{ node = \"redis-1\", by = \"+10s\" }}\nat = \"{at}\"");
     // The server keeps the key until 10.0 s, longer than it was promised.

@@ -63,7 +63,7 @@ pub type EffectName = Name;
 /// |---|---|
 /// | client, about its lock | `Attempting` to `Ended` |
 /// | client, about its operations | `Checked`, `Left` |
-/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated`, `Applied`, `Acted`, `Disagreed`, `DiskLost` |
+/// | lock service | `Owner`, `Extended`, `Promoted`, `Demoted`, `Replicated`, `Unreplicated`, `Applied`, `Acted`, `Disagreed`, `DiskLost` |
 /// | guarded resource | `Read`, `Wrote`, `Marked`, `Passed`, `Refused` |
 /// | place of side effects | `Effected` |
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -213,6 +213,11 @@ pub enum Note {
         /// It has what the other did up to its so manieth note of an owner or an extension, counted since the other's
         /// process started.
         notes: u32,
+    },
+    /// A lock server has done what was asked, and may not say so until a replica has it too; none is connected.
+    Unreplicated {
+        /// The server.
+        authority: NodeId,
     },
     /// A member of a cluster has applied an entry of its log that changes who owns a key. The members speak one after
     /// the other of the same entry: a history has the first of them as an [`Owner`](Self::Owner) of the cluster
@@ -377,6 +382,7 @@ digest_enum!(Note {
     50 => Promoted { authority, instead_of },
     51 => Demoted { authority },
     52 => Replicated { authority, primary, notes },
+    56 => Unreplicated { authority },
     53 => Applied { member, index, leads, key, attempt, cause },
     54 => Disagreed { member, key, attempt },
     55 => Acted { index, leads, attempt, op, object, based_on, replaced },
@@ -424,7 +430,11 @@ impl Note {
             | Self::Passed { attempt, .. }
             | Self::Refused { attempt, .. }
             | Self::Effected { attempt, .. } => *attempt,
-            Self::Promoted { .. } | Self::Demoted { .. } | Self::Replicated { .. } | Self::DiskLost { .. } => None,
+            Self::Promoted { .. }
+            | Self::Demoted { .. }
+            | Self::Replicated { .. }
+            | Self::Unreplicated { .. }
+            | Self::DiskLost { .. } => None,
         }
     }
 }

@@ -12,7 +12,7 @@ use spec::{Cause, Note};
 use super::super::PgRequest;
 use super::super::wal::{FromStandby, Lsn, ToStandby, Wal};
 use super::Postgres;
-use super::backends::Waits;
+use super::backends::{Backend, Waits};
 use super::log::wal;
 use crate::domain::Locks;
 use crate::lock::Synchronous;
@@ -113,7 +113,12 @@ impl Postgres {
             cx.set_timer(RETRY, Deadline::Mono(cx.mono + RETRY_AFTER));
             return true;
         }
-        self.feed.take_if(|feed| feed.conn == conn).is_some()
+        let was_fed = self.feed.take_if(|feed| feed.conn == conn).is_some();
+        let waits = |backend: &Backend| backend.waits_for_standby(Lsn(u64::MAX));
+        if was_fed && self.backends.values().any(waits) {
+            self.say_if_alone(cx);
+        }
+        was_fed
     }
 }
 
@@ -136,6 +141,14 @@ impl Postgres {
     /// Whether the standby's disk has the log up to there.
     pub(super) fn standby_has(&self, lsn: Lsn) -> bool {
         self.feed.as_ref().is_some_and(|feed| feed.flushed >= lsn)
+    }
+
+    /// A commit waits for the standby: that none is there, an operator would like to know.
+    pub(super) fn say_if_alone(&self, cx: &mut Context<Locks>) {
+        if self.feed.is_none() {
+            let authority = cx.node;
+            cx.note(Note::Unreplicated { authority });
+        }
     }
 
     /// Commits that waited for the standby are done.
@@ -186,7 +199,7 @@ impl Postgres {
     }
 }
 
-impl super::backends::Backend {
+impl Backend {
     fn waits_for_standby(&self, flushed: Lsn) -> bool {
         self.running.as_ref().is_some_and(|running| matches!(running.waits, Waits::Standby(lsn, _) if lsn <= flushed))
     }

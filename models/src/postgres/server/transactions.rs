@@ -75,6 +75,7 @@ impl Postgres {
         if self.settings.synchronous == Synchronous::Standby && !self.standby_has(lsn) {
             let running = self.backend(pid).running.as_mut()?;
             running.waits = Waits::Standby(lsn, outcome);
+            self.say_if_alone(cx);
             return None;
         }
         self.has_committed(cx, pid);
