@@ -233,6 +233,12 @@ impl Lock {
         }
     }
 
+    /// Whether it is a session's on one connection, and goes with that.
+    #[must_use]
+    pub const fn is_on_a_connection(&self) -> bool {
+        matches!(self, Self::Postgres(lock) if lock.is_on_a_connection())
+    }
+
     /// Whether several may have it together, if they ask for it so.
     #[must_use]
     pub const fn can_be_shared(&self) -> bool {

@@ -12,6 +12,8 @@ use spec::{Activity, History, LockName, Mode, Note, OpId, Token, Version};
 pub(crate) struct Claim {
     pub(crate) attempt: AttemptId,
     pub(crate) asked: Option<SimTime>,
+    /// Which lock it asked for.
+    pub(crate) lock: Option<LockName>,
     /// Whether it asked to have the lock together with all others that ask so.
     pub(crate) shares: bool,
     pub(crate) granted: Option<Granted>,
@@ -39,6 +41,7 @@ impl Claim {
         let mut claim = Self {
             attempt,
             asked: None,
+            lock: None,
             shares: false,
             granted: None,
             was_owner: false,
@@ -102,8 +105,9 @@ impl Claim {
     fn take(&mut self, at: SimTime, note: &Note) {
         let own = self.attempt;
         match *note {
-            Note::Attempting { attempt, mode, .. } if attempt == own => {
-                (self.asked, self.shares) = (self.asked.or(Some(at)), mode == Mode::Shared);
+            Note::Attempting { attempt, lock, mode, .. } if attempt == own => {
+                (self.asked, self.lock) = (self.asked.or(Some(at)), Some(lock));
+                self.shares = mode == Mode::Shared;
             }
             Note::Owner { attempt, .. } if attempt == Some(own) => self.was_owner |= self.granted.is_none(),
             Note::Granted { attempt, token, until, .. } if attempt == own => {

@@ -92,6 +92,7 @@ impl Told {
                 bounds: Bounds::default(),
                 authorities: vec![REDIS],
                 is_logged: false,
+                is_in_sessions: false,
                 queues: false,
                 counters: Vec::new(),
                 counters_on: host::Clock::Monotonic,
@@ -135,6 +136,18 @@ impl Told {
         for entry in &mut self.history.entries {
             if let Note::Attempting { mode, .. } = &mut entry.note {
                 *mode = Mode::Shared;
+            }
+        }
+        self
+    }
+
+    /// That attempt was for another lock.
+    pub(crate) fn asked_for(&mut self, one: AttemptId, other: &str) -> &mut Self {
+        for entry in &mut self.history.entries {
+            if let Note::Attempting { attempt, lock, .. } = &mut entry.note
+                && *attempt == one
+            {
+                *lock = other.into();
             }
         }
         self

@@ -91,7 +91,7 @@ fn locks(cell: &Cell) -> BTreeSet<LockName> {
     steps(cell).filter_map(lock).collect()
 }
 
-fn scripts(cell: &Cell) -> impl Iterator<Item = &[Step]> {
+pub(crate) fn scripts(cell: &Cell) -> impl Iterator<Item = &[Step]> {
     cell.clients.iter().flat_map(|client| &client.script.threads).map(Vec::as_slice)
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn draws_first(script: &[Step]) -> bool {
 
 /// The steps in the order in which they are played. What is repeated stands there twice: its second pass
 /// begins where the first has ended, and so does every later one.
-fn in_order(script: &[Step]) -> Vec<&Step> {
+pub(crate) fn in_order(script: &[Step]) -> Vec<&Step> {
     let mut played = Vec::new();
     for step in script {
         match step {

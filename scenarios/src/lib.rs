@@ -25,6 +25,7 @@
 pub mod catalogue;
 pub mod cell;
 pub mod contender;
+mod discipline;
 mod draw;
 mod fencing;
 pub mod figure;

@@ -7,6 +7,7 @@ use spec::{Assumption, Level, Property, Rules};
 
 use crate::cell::{Cell, Client};
 use crate::contender::Contender;
+use crate::discipline;
 use crate::fencing::{keeps_order, keeps_updates};
 use crate::world::Nodes;
 
@@ -26,6 +27,7 @@ pub(crate) fn rules(cell: &Cell, contender: &Contender, nodes: &Nodes) -> Rules 
         rate_allowance: cell.clients.iter().filter_map(rate_allowance).min().unwrap_or(Ppm::ZERO),
         authorities: nodes.authorities().collect(),
         is_logged: nodes.keep_a_log(),
+        is_in_sessions: cell.clients.iter().any(|client| client.lock.is_on_a_connection()),
         queues: cell.clients.iter().any(|client| client.lock.queues()),
         counters: counters(cell, nodes),
         counters_on: rivals_clock(cell).unwrap_or(Clock::Monotonic),
@@ -61,7 +63,12 @@ fn quorum(cell: &Cell, nodes: &Nodes) -> usize {
 
 /// What a property rests on in this cell: for some, the resource's check has a part in it.
 fn needs(cell: &Cell, property: Property, is_own: bool) -> Vec<Assumption> {
-    let on = |level| of_locks(cell, level);
+    let on = |level| {
+        let mut needs = of_locks(cell, level);
+        // Those that do not keep each other out by one lock in the first place have not been let down by a check.
+        needs.retain(|need| *need != Assumption::ResourceChecksTokens || discipline::is_kept(cell));
+        needs
+    };
     match (property, cell.resource.guard) {
         (_, _) if is_own => on(property.level()),
         // A sound check lets the effects rest on the tokens alone: clocks and pauses cannot turn those round.

@@ -5,6 +5,7 @@ use std::fmt;
 mod failover;
 pub(crate) mod ledger;
 mod pause;
+mod primary;
 mod rate;
 mod rivals;
 mod servers;
@@ -24,6 +25,8 @@ pub enum Assumption {
     SyncedDisk,
     /// No failover loses a grant, or an extension of one.
     NoLossyFailover,
+    /// No lock server takes the place of one that lives, and has owners or makes some.
+    OnePrimary,
     /// The guarded resource compares tokens, on all that the lock protects: of two holders it lets pass the newer,
     /// and after that nothing of the older.
     ResourceChecksTokens,
@@ -31,13 +34,14 @@ pub enum Assumption {
 
 impl Assumption {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::PauseWithinValidity,
         Self::RateWithinDrift,
         Self::NoStep,
         Self::DelayedRestart,
         Self::SyncedDisk,
         Self::NoLossyFailover,
+        Self::OnePrimary,
         Self::ResourceChecksTokens,
     ];
 
@@ -51,6 +55,7 @@ impl Assumption {
             Self::DelayedRestart => "delayed-restart",
             Self::SyncedDisk => "synced-disk",
             Self::NoLossyFailover => "no-lossy-failover",
+            Self::OnePrimary => "one-primary",
             Self::ResourceChecksTokens => "resource-checks-tokens",
         }
     }

@@ -3,7 +3,8 @@
 //! A *tenure* is a stretch of time during which a quorum of the servers had one claim as the owner. It ends
 //! when they are no quorum any more: a key has expired, was deleted, evicted or given to somebody else, or a
 //! server has forgotten it. What a server owned when it died it owns no more when it is back, unless it then
-//! names the owner again; until then it gives the key to nobody else, unless another server takes its place.
+//! names the owner again; until then it gives the key to nobody else, unless another server takes its place. If owners are
+//! sessions, they are over as it dies.
 
 use host::{NodeId, SimTime};
 
@@ -19,6 +20,8 @@ pub(crate) enum Blow {
     Said(Cause),
     /// The server died, and is back without it, or another has taken its place.
     Oblivion,
+    /// The server died, and with it the session that owned it.
+    Death,
 }
 
 /// A key that one server took from its owner.
@@ -61,6 +64,7 @@ impl Owners {
     pub(crate) fn of(case: &Case<'_>) -> Self {
         let mut walk = Walk::new(case);
         let mut returns = returns(case).into_iter().peekable();
+        let forgotten = if case.rules.is_in_sessions { Blow::Death } else { Blow::Oblivion };
         for said in &case.grants.mentions.owning {
             let entry = &case.history.entries[said.entry];
             let Note::Owner { authority, cause, .. } = entry.note else { continue };
@@ -71,12 +75,12 @@ impl Owners {
                 back.at < entry.at || back.at == entry.at && is_new && cause != Cause::Promotion
             };
             while let Some(back) = returns.next_if(is_after) {
-                walk.forgets(back);
+                walk.forgets(back, forgotten);
             }
             walk.names(authority, said, cause, entry.at);
         }
         for back in returns {
-            walk.forgets(back);
+            walk.forgets(back, forgotten);
         }
         Self { takings: walk.takings, tenures: walk.tenures, standings: walk.standings }
     }
@@ -99,7 +103,7 @@ impl Owners {
     }
 }
 
-/// A lock server that had died starts again, or another takes its place.
+/// A lock server that had died starts again, or another takes its place: what it owned before counts no more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Return {
     at: SimTime,
@@ -114,6 +118,7 @@ fn returns(case: &Case<'_>) -> Vec<Return> {
         let mut died = None;
         for &(at, doing) in &case.history.nodes[server.index()].activity {
             match (doing, died) {
+                (Activity::Dead, None) if case.rules.is_in_sessions => returns.push(Return { at, died: at, server }),
                 (Activity::Dead, None) => died = Some(at),
                 (Activity::Dead, Some(_)) | (_, None) => {}
                 (_, Some(since)) => {
@@ -184,13 +189,13 @@ impl<'c> Walk<'c> {
     }
 
     /// What a server owned counts no more.
-    fn forgets(&mut self, Return { at, server, .. }: Return) {
+    fn forgets(&mut self, Return { at, server, .. }: Return, blow: Blow) {
         let is_its_own = |key: &usize| self.keys[*key].0 == server;
         let mut forgotten: Vec<_> = (0..self.keys.len()).filter(is_its_own).collect();
         forgotten.sort_unstable_by_key(|key| self.keys[*key].1);
         for key in forgotten {
             if let Some(from) = self.owner_of[key].take() {
-                self.takes(server, Taking { at, entry: None, from, to: None, blow: Blow::Oblivion });
+                self.takes(server, Taking { at, entry: None, from, to: None, blow });
             }
         }
     }
@@ -280,6 +285,20 @@ mod tests {
         story.at(50).server(1).restarts();
         story.at(50).client(1).owned_by(1);
         assert_eq!(tenures(&story), [(0, 10, 50), (0, 50, 0)], "asked anew, it begins anew");
+    }
+
+    #[test]
+    fn the_sessions_of_a_server_are_over_when_it_dies() {
+        let mut story = Story::new();
+        story.rules.is_in_sessions = true;
+        story.at(10).client(1).asks("orders").owned_by(1);
+        story.at(20).server(1).dies();
+        assert_eq!(tenures(&story), [(0, 10, 20)]);
+        story.at(30).server(1).restarts();
+        story.at(40).client(1).owned_by(1);
+        assert_eq!(tenures(&story), [(0, 10, 20), (0, 40, 0)]);
+        let case = Case::new(&story.history, &story.rules);
+        assert_eq!(case.owners().takings[0].blow, Blow::Death);
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub struct Rules {
     pub authorities: Vec<NodeId>,
     /// Whether what they grant is in a log that they keep together: that does not die with one of them.
     pub is_logged: bool,
+    /// Whether who owns it is a session of one lock server: all of those are over when it dies.
+    pub is_in_sessions: bool,
     /// Whether one try may stand in a queue of the lock servers: then it is a wait, however it ends.
     pub queues: bool,
     /// On whose clocks a lease is counted beside its holder's. None: on that of the server that gave it.

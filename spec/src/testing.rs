@@ -82,6 +82,7 @@ impl Story {
             bounds: Bounds::default(),
             authorities: (0..servers).map(NodeId::new).collect(),
             is_logged: false,
+            is_in_sessions: false,
             queues: false,
             counters: Vec::new(),
             counters_on: Clock::Monotonic,

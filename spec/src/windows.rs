@@ -16,12 +16,12 @@
 //! over, or its process dead) without giving it back, until the service has taken it away.
 //!
 //! Where a promise stands only [while the service has the client as the owner](Form::WhileOwned), the window is closed
-//! by whatever takes the lock away, and a client that no service made the owner has none.
+//! by whatever takes the lock away, the death of the server whose session it is among that, and a client that no service made the owner has none.
 
 use host::{NodeId, SimTime};
 
 use crate::grants::{Claim, ClaimId, Grants, LockId};
-use crate::history::{Authorities, History, INSTANT, Note};
+use crate::history::{Activity, Authorities, History, INSTANT, Note};
 use crate::mentions::{Mention, Mentions, Owning};
 use crate::rules::{Promise as Form, Rules};
 
@@ -90,10 +90,10 @@ impl Promised {
         let mut walk = Walk { history, quorum, form, grants, promised: self };
         let Mentions { holding, owning, .. } = &grants.mentions;
         let mut owning = owning.iter().peekable();
-        let mut replaced = grants.mentions.dead_and_replaced(history).peekable();
+        let mut gone = gone(history, rules, grants).into_iter().peekable();
         let mut server = |walk: &mut Walk<'_>, said: &Owning| {
-            while let Some((_, at, server)) = replaced.next_if(|(entry, ..)| *entry < said.entry) {
-                walk.replaced(server, at);
+            while let Some((_, at, server)) = gone.next_if(|(before, ..)| *before <= said.entry) {
+                walk.gone(server, at);
             }
             walk.server(said);
         };
@@ -104,7 +104,7 @@ impl Promised {
             walk.client(mention);
         }
         owning.for_each(|said| server(&mut walk, said));
-        replaced.for_each(|(_, at, server)| walk.replaced(server, at));
+        gone.for_each(|(_, at, server)| walk.gone(server, at));
         walk.finish();
     }
 
@@ -124,6 +124,22 @@ impl Promised {
         let windows = std::iter::successors(last, before).map(|window| &self.windows[window]);
         windows.filter(|window| window.is_some())
     }
+}
+
+/// The lock servers that own nothing from some instant on, each before the entry in that place, in order: those that are dead when
+/// another takes their place, and those that die if owners are sessions of theirs.
+fn gone(history: &History, rules: &Rules, grants: &Grants) -> Vec<(usize, SimTime, NodeId)> {
+    let replaced = grants.mentions.dead_and_replaced(history).map(|(entry, at, server)| (entry + 1, at, server));
+    let mut gone: Vec<_> = replaced.collect();
+    if rules.is_in_sessions {
+        for &server in rules.mortal() {
+            let deaths = history.nodes[server.index()].activity.iter().filter(|(_, doing)| *doing == Activity::Dead);
+            let entries_by = |at: SimTime| history.entries.partition_point(|entry| entry.at <= at);
+            gone.extend(deaths.map(|(at, _)| (entries_by(*at), *at, server)));
+        }
+        gone.sort_unstable();
+    }
+    gone
 }
 
 /// What has been promised to one claim, so far.
@@ -220,8 +236,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Another server has taken the place of this one, which is dead: it owns nothing any more.
-    fn replaced(&mut self, server: NodeId, at: SimTime) {
+    /// That server owns nothing any more.
+    fn gone(&mut self, server: NodeId, at: SimTime) {
         for (key, (of, _)) in self.grants.mentions.keys.iter().enumerate() {
             if *of == server
                 && let Some(old) = self.promised.owners[key].take()

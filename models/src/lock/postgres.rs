@@ -130,7 +130,7 @@ impl PgLock {
 
     /// What its promises rest on.
     pub(super) const fn needs(self, level: Level) -> &'static [Assumption] {
-        use Assumption::{NoLossyFailover, ResourceChecksTokens, SyncedDisk};
+        use Assumption::{NoLossyFailover, OnePrimary, ResourceChecksTokens, SyncedDisk};
         if let Self::Lease(lock) = self {
             return lock.needs(level);
         }
@@ -141,13 +141,15 @@ impl PgLock {
             // place without it gives it away again.
             Level::Fence | Level::Token => &[SyncedDisk, NoLossyFailover],
             // The lock is in the memory of one server, and goes with its sessions: with a crash they are all over before anybody can
-            // ask again. No clock ends it, so that neither clocks nor pauses can. But two servers may have it at once: no standby
-            // has heard of any lock.
-            Level::Grant => &[NoLossyFailover],
-            // A session that the server ends, since the client's machine has not answered for so long, is told nothing: that its
-            // holder goes on is the lock's own fault, which nothing was promised to that could have prevented it.
-            Level::Tenure | Level::Belief => &[NoLossyFailover],
-            Level::Effect => &[SyncedDisk, NoLossyFailover, ResourceChecksTokens],
+            // ask again, there or on a standby. No clock ends it, so that neither clocks nor pauses can. But while a server lives
+            // whose place another has taken, two may have the lock: no standby has heard of any.
+            Level::Grant => &[OnePrimary],
+            // A session that ends, since the client's machine has not answered for so long or since the server has crashed, may be over
+            // for long before its holder knows: that it goes on is the lock's own fault, which nothing was promised to that could have
+            // prevented it.
+            Level::Tenure | Level::Belief => &[OnePrimary],
+            // Where tokens are compared, `Fence` speaks.
+            Level::Effect => &[OnePrimary, ResourceChecksTokens],
             // The session of who is gone ends by itself, be it after hours.
             Level::Return => &[],
         }

@@ -93,6 +93,11 @@ fn both(violation: &Violation<'_>) -> Option<String> {
     if violation.property == Property::RightfulAccepted {
         return Some("no newer grant came before the refusal, so that it was the rightful holder".to_owned());
     }
+    if let [Some(one), Some(other), ..] = violation.claims.iter().map(|claim| claim.lock).collect::<Vec<_>>()[..]
+        && one != other
+    {
+        return Some(format!("`{one}` and `{other}` are two locks, and neither keeps out who has the other"));
+    }
     if violation.claims.iter().all(|claim| claim.shares) {
         return Some("the two share it".to_owned());
     }

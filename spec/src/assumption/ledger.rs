@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use host::SimTime;
 
-use super::{Assumption, failover, pause, rate, servers};
+use super::{Assumption, failover, pause, primary, rate, servers};
 use crate::history::Note;
 use crate::judge::Case;
 
@@ -29,6 +29,7 @@ fn first_breach(case: &Case<'_>, assumption: Assumption) -> Option<SimTime> {
         Assumption::DelayedRestart => servers::first_hasty_restart(case),
         Assumption::SyncedDisk => servers::first_loss_of_a_disk(case),
         Assumption::NoLossyFailover => failover::first_loss(case),
+        Assumption::OnePrimary => primary::first_beside_another(case),
         Assumption::ResourceChecksTokens => {
             // True of the whole run, but no matter if nobody came to the resource.
             (!case.rules.resource_checks_tokens && resource_was_reached(case)).then_some(SimTime::ZERO)

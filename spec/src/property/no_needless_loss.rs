@@ -6,8 +6,8 @@
 //! * while its promised window is open, whatever takes the lock away: an expiry before its time, an
 //!   eviction, a server that forgets, somebody else's release, or its own recipe (a renewal that releases
 //!   and acquires anew, a clean-up after one error). Its own release closes the window first.
-//! * if it is promised for as long as it is owned: unless it is given back, or its session has not been kept alive for as long as
-//!   a lease is.
+//! * if it is promised for as long as it is owned: unless it is given back, or its session is over, be it with the server whose
+//!   session it was, and had not been kept alive for as long as a lease is.
 //! * if the lock renews itself, beyond that: when the lease runs out although nothing kept the renewal from
 //!   being tried. It was kept from it if a try was under way when the lease ran out (it had no answer, so
 //!   the holder was cut off, or the server was busy), or if less than one interval between renewals had
@@ -66,7 +66,7 @@ fn is_needless(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
 /// Whether a lock that is promised for as long as it is owned was taken away although its session had been kept alive.
 fn is_kept_alive(case: &Case<'_>, tenure: &Tenure, taking: &Taking) -> bool {
     let (Promise::WhileOwned, Some(ttl)) = (case.rules.promise, case.rules.ttl) else { return false };
-    if !matches!(taking.blow, Blow::Said(Cause::Expiry | Cause::SessionEnd)) {
+    if !matches!(taking.blow, Blow::Said(Cause::Expiry | Cause::SessionEnd) | Blow::Death) {
         return true;
     }
     let upto = case.grants.mentions.owning.partition_point(|said| case.history.entries[said.entry].at < tenure.to);
@@ -245,6 +245,10 @@ mod tests {
         story.at(20).server(1).runs_at(100_000);
         story.at(60).client(1).extended_by(1, None);
         story.at(145).server(1).frees();
+        story.holds(NoNeedlessLoss);
+        let mut story = owned();
+        story.rules.is_in_sessions = true;
+        story.at(60).server(1).dies();
         story.holds(NoNeedlessLoss);
         let mut story = owned();
         story.at(300).observer().deletes(1);

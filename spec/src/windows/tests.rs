@@ -239,6 +239,18 @@ fn a_member_of_a_cluster_that_dies_takes_nothing_with_it() {
     assert_eq!(windows(&story, 1), [(ms(10), just_after(10_000))]);
 }
 
+#[test]
+fn the_sessions_of_a_server_die_with_it() {
+    let mut story = owned();
+    story.rules.is_in_sessions = true;
+    story.at(50).server(1).dies();
+    assert_eq!(windows(&story, 1), [(ms(10), ms(50))]);
+    story.at(60).server(1).restarts();
+    story.at(70).client(2).asks("orders").owned_by(1).granted_for_good();
+    assert_eq!(windows(&story, 1), [(ms(10), ms(50))]);
+    assert_eq!(windows(&story, 2), [(ms(70), just_after(10_000))]);
+}
+
 /// The margin in ms.
 fn margin(story: &Story) -> Option<i64> {
     let margin = story.judged().measures.grant_margin;

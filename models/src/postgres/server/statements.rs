@@ -236,7 +236,8 @@ impl Postgres {
             return Step::Failed(SqlState::ActiveSqlTransaction);
         }
         backend.settings = Settings::default();
-        let cause = self.cause(pid);
+        // For no attempt only a pooler asks, when its client's session is over.
+        let cause = backend.attempt().map_or(Cause::SessionEnd, |attempt| Cause::Request(Some(attempt)));
         self.release_advisory(cx, pid, Advisory::unlock_all, cause);
         Step::Done(Outcome::Done(Tag::DiscardAll))
     }

@@ -225,6 +225,16 @@ fn two_that_share_have_it_at_once() {
 }
 
 #[test]
+fn who_has_another_key_has_another_lock() {
+    let mut told = granted_twice();
+    let [first, second] = [attempt(WORKER_1, 1), attempt(WORKER_2, 1)];
+    told.wrote(6_100, Some(first), 0, Some(0), 0).wrote(6_200, Some(second), 1, Some(0), 1);
+    told.asked_for(second, "parcels");
+    let sentence = "At 5.001 s worker-2 was granted the lock with token 2, until 15.000 s; `orders` and `parcels` are two locks, and neither keeps out who has the other.";
+    expect_sentence(&told, Property::NoLostUpdate, sentence);
+}
+
+#[test]
 fn of_two_who_are_not_the_first_to_overlap_nothing_is_said_about_promises() {
     let mut told = granted_twice();
     let [second, third] = [attempt(WORKER_2, 1), attempt(WORKER_3, 1)];
