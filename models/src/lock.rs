@@ -373,6 +373,12 @@ impl Lock {
         }
     }
 
+    /// Whether it is a row of a database on whose clock nothing about it is counted.
+    #[must_use]
+    pub const fn is_in_rows_of_clients(&self) -> bool {
+        matches!(self, Self::Postgres(lock) if lock.counted_by_rivals_on().is_some())
+    }
+
     /// Whether its servers keep those that want it in a queue: one try may take as long as it takes.
     #[must_use]
     pub const fn queues(&self) -> bool {

@@ -13,7 +13,7 @@
 //! | restore | something of what the backup did not have was lost: what was written since, or a session that owned a lock |
 //! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
 //! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
-//! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, a promise on the client's, a restart for which its machine waits; another's lease, on that of a client that counts it |
+//! | clock step, clock rate | a deadline on that clock was live: a lease on the server's, or a timeout (of who waits, of an idle session), a promise on the client's, a restart for which its machine waits; another's lease, on that of a client that counts it |
 //! | cut, slow, drop, delay | a message met it |
 //! | reset, half-open | a connection was open |
 //! | cancel | the caller was about to acquire, or waited to try again |
@@ -21,78 +21,20 @@
 //! An attempt is open from its first word to its last, or to its client's death. An end is over in its
 //! instant, a death or the end of an ownership is not: the fault itself may have been what brought it.
 
-use host::{AttemptId, Clock, Duration, MonoTime, NodeId, Part, SimTime};
+use host::{Clock, NodeId, Part, SimTime};
 use models::redis::lock::COUNTER;
 use sim::Strike;
-use spec::{Activity, Entry, History, LockName, Note};
+use spec::{Activity, Entry, Note};
+
+mod stays;
+
+pub(crate) use stays::{ByServers, Counted, Stays};
+use stays::{Owned, Stay, Stretch, just_after};
 
 use crate::cell::{DiskFault, Fault, Lasts, What};
 use crate::world::Nodes;
 
-/// A stretch of true time, its end excluded.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    from: SimTime,
-    to: SimTime,
-}
-
-impl Stretch {
-    const fn since(from: SimTime) -> Self {
-        Self { from, to: SimTime::NEVER }
-    }
-
-    /// Whether the two have an instant in common. A fault of no length is in force in its instant.
-    fn meets(self, fault: Self) -> bool {
-        let ends = fault.to.max(just_after(fault.from));
-        self.from < ends && fault.from < self.to
-    }
-}
-
-/// When an attempt was open, and what it touched.
-#[derive(Clone, Debug)]
-struct Stay {
-    attempt: AttemptId,
-    open: Stretch,
-    granted: Option<SimTime>,
-    /// How long a renewal in the background had something to renew.
-    renewing: Option<Stretch>,
-    /// How long the promised end was to come: from the asking, from which it is counted.
-    promised: Option<Stretch>,
-    is_released: bool,
-    /// The nodes that served it, and from when on.
-    served: Vec<(NodeId, SimTime)>,
-}
-
-/// How long a lock server took an attempt for the owner of a key.
-#[derive(Clone, Debug)]
-struct Owned {
-    server: NodeId,
-    key: LockName,
-    attempt: AttemptId,
-    span: Stretch,
-}
-
-/// Every attempt of a run, in the order in which they began.
-pub(crate) struct Stays<'h> {
-    history: &'h History,
-    /// The cluster in whose name its members speak, if there is one: what strikes any of them strikes that.
-    cluster: Option<NodeId>,
-    /// On which of their clocks clients count each other's leases, if they do.
-    rivals: Option<Clock>,
-    stays: Vec<Stay>,
-    owned: Vec<Owned>,
-}
-
-impl<'h> Stays<'h> {
-    pub(crate) fn of(history: &'h History, cluster: Option<NodeId>, rivals: Option<Clock>) -> Self {
-        let mut stays = Self { history, cluster, rivals, stays: Vec::new(), owned: Vec::new() };
-        for entry in &history.entries {
-            stays.take(entry.at, entry.node, &entry.note);
-        }
-        stays.find_deaths();
-        stays
-    }
-
+impl Stays<'_> {
     /// Whether this strike of such a fault hit something in use.
     pub(crate) fn landed(&self, what: &What, strike: &Strike, nodes: &Nodes) -> bool {
         let fault = Stretch { from: strike.from, to: strike.until.unwrap_or_else(|| just_after(self.history.end)) };
@@ -127,14 +69,14 @@ impl<'h> Stays<'h> {
             What::StepClock { .. } => any(&|node| {
                 let counts_on_wall = self.history.nodes[node.index()].lease_clock == Clock::Wall;
                 // What a clock shows that was set, others read for as long as it shows that.
-                let is_read = nodes.is_client(node) && self.rivals == Some(Clock::Wall);
+                let is_read = nodes.is_client(node) && self.counted.rivals == Some(Clock::Wall);
                 nodes.watches(node)
-                    || self.has_owner(node, fault)
+                    || self.counts(node, fault)
                     || counts_on_wall && self.has_promise(node, fault)
                     || is_read && self.is_out(Stretch::since(fault.from))
             }),
             What::ClockRate { .. } => any(&|node| {
-                let counts_others = nodes.is_client(node) && self.rivals.is_some() && self.is_out(fault);
+                let counts_others = nodes.is_client(node) && self.counted.rivals.is_some() && self.is_out(fault);
                 nodes.watches(node) || self.has_owner(node, fault) || self.has_promise(node, fault) || counts_others
             }),
             What::Stall { part, .. } if *part == Part::RENEWAL => any(&|node| self.renews(node, fault)),
@@ -185,6 +127,17 @@ impl<'h> Stays<'h> {
     /// Whether a lock server took anybody for the owner.
     fn has_owner(&self, server: NodeId, fault: Stretch) -> bool {
         self.owned.iter().any(|owned| owned.server == server && owned.span.meets(fault))
+    }
+
+    /// Whether a lock server counted the time of anything.
+    fn counts(&self, server: NodeId, fault: Stretch) -> bool {
+        let waits = |stay: &Stay| Stretch { to: stay.granted.unwrap_or(stay.open.to), ..stay.open }.meets(fault);
+        let is_counted = match self.counted.by_servers {
+            ByServers::Leases | ByServers::Sessions => true,
+            ByServers::Waits => self.stays.iter().any(waits),
+            ByServers::Nothing => false,
+        };
+        is_counted && self.has_owner(server, fault)
     }
 
     /// Whether some lock server had told of an owner, or extended a lease, and that had not come to one of these
@@ -276,126 +229,6 @@ pub(crate) fn moves_a_restart(what: &What, strike: &Strike, strikes: &[Strike], 
         is_on && other.nodes.first().is_some_and(|node| strike.nodes.contains(node))
     };
     strikes.iter().filter(counts).any(meets)
-}
-
-/// From the history to the stays.
-impl Stays<'_> {
-    fn take(&mut self, at: SimTime, node: NodeId, note: &Note) {
-        match note {
-            Note::Attempting { attempt, .. } => self.stays.push(Stay::new(*attempt, at)),
-            Note::Granted { attempt, until, .. } => {
-                let end = self.promised_end(*attempt, *until);
-                self.with(*attempt, |stay| {
-                    stay.granted = Some(at);
-                    stay.promised = end.map(|to| Stretch { from: stay.open.from, to });
-                    stay.renewing = end.map(|_| Stretch::since(at));
-                });
-            }
-            Note::Renewed { attempt, until } => {
-                let end = self.promised_end(*attempt, Some(*until));
-                self.with(*attempt, |stay| {
-                    let from = stay.promised.map_or(at, |promised| promised.from);
-                    stay.promised = end.map(|to| Stretch { from, to }).filter(|_| !stay.is_released);
-                });
-            }
-            Note::RenewalFailed { attempt } => self.with(*attempt, |stay| stay.renew_until(at)),
-            Note::Ended { attempt } => self.with(*attempt, |stay| {
-                stay.renew_until(at);
-                // Unless a release follows, nothing does.
-                stay.open.to = at;
-            }),
-            Note::Releasing { attempt } => self.with(*attempt, |stay| {
-                stay.is_released = true;
-                // What is given back at once was promised for an instant.
-                let end = if stay.granted == Some(at) { just_after(at) } else { at };
-                stay.promised = stay.promised.map(|promised| Stretch { to: promised.to.min(end), ..promised });
-                stay.open.to = SimTime::NEVER;
-            }),
-            Note::Denied { attempt }
-            | Note::Failed { attempt }
-            | Note::Released { attempt }
-            | Note::ReleaseRefused { attempt } => self.with(*attempt, |stay| stay.open.to = at),
-            Note::Owner { authority, key, attempt, .. } => self.take_owner(at, *authority, *key, *attempt),
-            Note::Read { attempt: Some(attempt), .. }
-            | Note::Wrote { attempt: Some(attempt), .. }
-            | Note::Marked { attempt: Some(attempt), .. }
-            | Note::Effected { attempt: Some(attempt), .. }
-            | Note::Passed { attempt: Some(attempt), .. }
-            | Note::Refused { attempt: Some(attempt), .. } => self.with(*attempt, |stay| stay.serve(node, at)),
-            _ => {}
-        }
-    }
-
-    fn take_owner(&mut self, at: SimTime, server: NodeId, key: LockName, owner: Option<AttemptId>) {
-        let last = self.owned.iter_mut().rfind(|owned| owned.server == server && owned.key == key);
-        if let Some(last) = last.filter(|last| last.span.to == SimTime::NEVER) {
-            last.span.to = just_after(at);
-        }
-        if let Some(attempt) = owner {
-            self.owned.push(Owned { server, key, attempt, span: Stretch::since(at) });
-            self.with(attempt, |stay| stay.serve(server, at));
-        }
-    }
-
-    fn with(&mut self, attempt: AttemptId, change: impl FnOnce(&mut Stay)) {
-        // Most notes are about one of the last attempts.
-        if let Some(stay) = self.stays.iter_mut().rfind(|stay| stay.attempt == attempt) {
-            change(stay);
-        }
-    }
-
-    fn promised_end(&self, attempt: AttemptId, until: Option<MonoTime>) -> Option<SimTime> {
-        until.map(|until| self.history.when(attempt.client(), until))
-    }
-
-    /// With its client an attempt is over, and with the server what it owned.
-    fn find_deaths(&mut self) {
-        for stay in &mut self.stays {
-            if let Some(died) = next_death(self.history, stay.attempt.client(), stay.open.from) {
-                stay.open.to = stay.open.to.min(just_after(died));
-                stay.renew_until(just_after(died));
-            }
-        }
-        for Owned { server, span, .. } in &mut self.owned {
-            if let Some(died) = next_death(self.history, *server, span.from) {
-                span.to = span.to.min(just_after(died));
-            }
-        }
-    }
-}
-
-impl Stay {
-    const fn new(attempt: AttemptId, at: SimTime) -> Self {
-        Self {
-            attempt,
-            open: Stretch::since(at),
-            granted: None,
-            renewing: None,
-            promised: None,
-            is_released: false,
-            served: Vec::new(),
-        }
-    }
-
-    fn serve(&mut self, node: NodeId, at: SimTime) {
-        if !self.served.iter().any(|(other, _)| *other == node) {
-            self.served.push((node, at));
-        }
-    }
-
-    fn renew_until(&mut self, at: SimTime) {
-        self.renewing = self.renewing.map(|renewing| Stretch { to: renewing.to.min(at), ..renewing });
-    }
-}
-
-/// When the node's process first died, not before `from`.
-fn next_death(history: &History, node: NodeId, from: SimTime) -> Option<SimTime> {
-    let mut activity = history.nodes[node.index()].activity.iter();
-    activity.find(|(at, doing)| *doing == Activity::Dead && from <= *at).map(|(at, _)| *at)
-}
-
-fn just_after(at: SimTime) -> SimTime {
-    at + Duration::from_nanos(1)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use host::{Clock, Duration, NodeId, Ppm};
 use models::guard::Guard;
+use models::lock::Lock;
 use models::script::Step;
 use spec::{Assumption, Level, Property, Rules};
 
@@ -9,6 +10,7 @@ use crate::cell::{Cell, Client};
 use crate::contender::Contender;
 use crate::discipline;
 use crate::fencing::{keeps_order, keeps_updates};
+use crate::landed::{ByServers, Counted};
 use crate::world::Nodes;
 
 /// The rules for one cell, played by that lock.
@@ -48,10 +50,25 @@ fn counters(cell: &Cell, nodes: &Nodes) -> Vec<NodeId> {
 
 /// If those that want a lock count how long another has it: on which of their clocks. One who counts on the wall clock is enough for
 /// what that shows to matter.
-pub(crate) fn rivals_clock(cell: &Cell) -> Option<Clock> {
+fn rivals_clock(cell: &Cell) -> Option<Clock> {
     let mut clocks = cell.clients.iter().filter_map(|client| client.lock.counted_by_rivals_on());
     let first = clocks.next()?;
     Some(if clocks.any(|clock| clock == Clock::Wall) { Clock::Wall } else { first })
+}
+
+/// What is counted by whom, beside a lease by its holder.
+pub(crate) fn counted(cell: &Cell) -> Counted {
+    let locks = || cell.clients.iter().map(|client| &client.lock);
+    let by_servers = if !locks().any(Lock::is_on_a_connection) {
+        ByServers::Leases
+    } else if cell.service.ends_idle_sessions() {
+        ByServers::Sessions
+    } else if locks().any(Lock::queues) {
+        ByServers::Waits
+    } else {
+        ByServers::Nothing
+    };
+    Counted { rivals: rivals_clock(cell), by_servers }
 }
 
 /// How many servers must name an owner, for it to be one: the least that is enough for any client.

@@ -13,7 +13,7 @@ use crate::contender::Contender;
 use crate::figure::Counted;
 use crate::kernel::Kernel;
 use crate::landed::{Stays, moves_a_restart};
-use crate::rules::rivals_clock;
+use crate::rules::counted;
 use crate::world::World;
 
 /// A cell, ready to be played with any seed.
@@ -171,7 +171,7 @@ impl<'c> Player<'c> {
         if strikes.is_empty() {
             return Vec::new();
         }
-        let stays = Stays::of(history, self.cluster(), rivals_clock(self.cell));
+        let stays = Stays::of(history, self.cluster(), counted(self.cell));
         let hit = |strike: &Strike| {
             let fault = self.cell.faults.get(strike.fault);
             fault.is_some_and(|fault| {

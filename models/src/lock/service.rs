@@ -215,6 +215,12 @@ impl Service {
         }
     }
 
+    /// Whether its servers end a session that does nothing for some time.
+    #[must_use]
+    pub fn ends_idle_sessions(&self) -> bool {
+        matches!(self, Self::Postgres(servers) if !(servers.timeouts.idle_session + servers.timeouts.idle_in_transaction).is_zero())
+    }
+
     /// The clock on which a server of that kind counts the leases that it gave.
     #[must_use]
     pub fn lease_clock(&self, kind: ServerKind) -> Clock {

@@ -11,6 +11,7 @@
 //! | `index` | the one that waits for other sessions' statements |
 //! | `transactions` | their numbers, how they commit and fail |
 //! | `waits` | waiting for locks, and whatever ends a wait: a timeout, a deadlock, an operator |
+//! | `timeouts` | when those are over |
 //! | `log` | what is written down when, and what is there after a crash |
 //! | `standby` | from a primary to its standby, and how that takes its place |
 //! | [`session`](super::session) | what a session has: settings, savepoints, advisory locks |
@@ -23,8 +24,8 @@
 //!   is no more, or the server's machine has asked in vain (TCP keepalive). While it executes a statement, and so while it waits for a
 //!   lock, a backend does not look at its connection, unless `client_connection_check_interval` says so: a client that has gone is in the
 //!   queue still, and is let in.
-//! * **Clocks.** Timeouts are counted by timers of the machine; but each has an end by the *wall* clock, and one whose timer is due before
-//!   waits for the rest (`timeout.c`): a clock that is set back makes them late. `now()` is the wall clock. Keepalive is the machine's own.
+//! * **Clocks.** A timeout has its end by the *wall* clock, and an alarm that counts by itself: a clock that is set back makes it late, one that is
+//!   set ahead may make it early (`timeouts`). `now()` is the wall clock. Keepalive is the machine's own.
 //! * **A crash** of the server is a restart: what is on its disk is there, and no session. (When one backend crashes, all do.)
 //!
 //! Left out: how long a restart, a promotion or the end of a backend takes (a real one has a lock for some ms more), `max_connections`,
@@ -37,6 +38,7 @@ mod log;
 mod rows;
 mod standby;
 mod statements;
+mod timeouts;
 mod transactions;
 mod waits;
 
@@ -152,7 +154,7 @@ impl Service<Locks> for Postgres {
             log::WRITER => self.write_behind(cx),
             standby::SEND => self.send(cx),
             standby::RETRY => self.follow(cx),
-            TimerId(backends) => self.on_timeout(cx, backends),
+            TimerId(backend) => self.on_alarm(cx, Pid(backend)),
         }
         self.settle(cx);
     }

@@ -174,6 +174,18 @@ fn a_step_hits_a_promise_that_is_counted_on_the_wall_clock() {
 }
 
 #[test]
+fn a_step_of_the_clock_of_a_server_of_sessions_hits_who_waits_and_what_is_idle() {
+    let step = |at: &str| format!("step-clock = {{ node = \"pg-1\", by = \"1h\" }}\nat = \"{at}\"");
+    let b_waits = "[client.B]\ndo = [{ at = \"2s\" }, \"acquire\", \"release\"]\n";
+    let world = |keys: &str, b: &str| format!("ttl = \"none\"\n[lock.postgres]\n{keys}\n{A_WORKS_FOR_5_S}{b}");
+    all_land(&world("", b_waits), &[&step("3s")]);
+    none_lands(&world("", b_waits), &[&step("1s"), &step("7s")]);
+    none_lands(&world("wait = \"poll\"", b_waits), &[&step("3s")]);
+    none_lands(&world("", ""), &[&step("3s")]);
+    all_land(&world("[service.postgres]\nidle-session-timeout = \"20s\"", ""), &[&step("3s")]);
+}
+
+#[test]
 fn a_rate_hits_a_lease_on_the_server_and_a_promise_on_the_client() {
     let rate = |node: &str, at: &str| {
         format!("clock-rate = {{ node = \"{node}\", ppm = 100 }}\nat = \"{at}\"\nfor = \"10ms\"")

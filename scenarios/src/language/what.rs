@@ -215,11 +215,19 @@ pub(super) fn step_is_idle(node: &NodeRef, world: &World) -> Option<&'static str
 
 /// Why nothing on this node is counted on any clock, if nothing is.
 pub(super) fn timing_is_idle(node: &NodeRef, world: &World) -> Option<&'static str> {
+    let has_queue = |lock: &Lock| vec![lock.is_on_a_connection()];
+    let reads_no_server = |lock: &Lock| vec![lock.is_in_rows_of_clients()];
     match world.names.kind(node) {
         NodeKind::Resource => Some("the resource reads no clock"),
+        NodeKind::Client => None,
+        // Whoever waits in a server's queue has timeouts there.
+        NodeKind::Server if world.of_locks(has_queue).contains(&true) => None,
         NodeKind::Server if world.ttl == Some(None) => {
             Some("nothing expires on this lock's servers: `ttl` is \"none\"")
         }
-        NodeKind::Client | NodeKind::Server => None,
+        NodeKind::Server if world.of_locks(reads_no_server) == [true] => {
+            Some("this lock's leases are counted by its clients alone: no server reads a clock for them")
+        }
+        NodeKind::Server => None,
     }
 }

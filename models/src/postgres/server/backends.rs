@@ -16,7 +16,7 @@ use super::super::session::{Advisory, Settings, Transaction};
 use super::super::wal::Lsn;
 use super::Postgres;
 use super::rows::RowRun;
-use super::waits::{Timeout, Timeouts};
+use super::timeouts::{Timeout, Timeouts};
 use crate::domain::Locks;
 
 /// A process that serves one connection.

@@ -264,6 +264,41 @@ fn a_timeout_waits_for_the_wall_clock_as_well() {
     }
 }
 
+/// How many ms a statement of B waits for the lock that A has, which B has set up so, if the clock is set after some; `None`: it has it, when A
+/// gives it back after 6 s.
+fn waits(settings: &[&str], (after, by): (u64, i64)) -> Option<(u64, String)> {
+    let mut bench = Bench::alone(PgServers::default());
+    let (a, b) = (bench.session(PRIMARY), bench.session(PRIMARY));
+    bench.lock(a, 1, Session, Exclusive);
+    for setting in settings {
+        bench.say(b, 2, setting);
+    }
+    let (began, had) = (bench.rig.ms(), bench.rig.replies.len());
+    bench.lock(b, 2, Session, Exclusive);
+    bench.rig.run(after - (bench.rig.ms() - began));
+    bench.rig.step_wall(PRIMARY, by);
+    bench.rig.run(6_000 - after);
+    let (at, _, reply) = bench.rig.replies.get(had)?;
+    Some((at - began - 2, reply.to_string()))
+}
+
+#[test]
+fn a_clock_that_is_set_ends_timeouts_at_the_next_alarm_or_keeps_them_from_their_end() {
+    const HOUR: i64 = 3_600_000;
+    let after = |ms, answer: &str| Some((ms, format!("error {answer}")));
+    // As measured on a server of 15.20, to within the tenth of a second.
+    assert_eq!(waits(&["SET statement_timeout = 2000"], (300, 0)), after(2_000, "57014"));
+    assert_eq!(waits(&["SET statement_timeout = 300000"], (300, HOUR)), after(1_000, "57014"));
+    assert_eq!(waits(&["SET lock_timeout = 300000"], (300, HOUR)), after(1_000, "55P03"));
+    let both = ["SET statement_timeout = 300000", "SET lock_timeout = 200000"];
+    assert_eq!(waits(&both, (300, HOUR)), after(1_000, "55P03"));
+    assert_eq!(waits(&["SET statement_timeout = 4000"], (1_500, HOUR)), after(4_000, "57014"));
+    let checked = ["SET statement_timeout = 4000", "SET client_connection_check_interval = 3000"];
+    assert_eq!(waits(&checked, (1_500, HOUR)), after(3_000, "57014"));
+    assert_eq!(waits(&["SET statement_timeout = 2000"], (300, -2_000)), after(4_000, "57014"));
+    assert_eq!(waits(&["SET statement_timeout = 2000"], (300, -HOUR)), None);
+}
+
 #[test]
 fn a_number_that_was_only_asked_for_is_given_again_after_a_crash_unless_the_wal_writer_was_there() {
     for (ms, again) in [(5, true), (250, false)] {

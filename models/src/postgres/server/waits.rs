@@ -1,6 +1,6 @@
 //! Waiting for locks, and whatever ends a wait.
 //!
-//! Source: `proc.c`, `timeout.c`, `postgres.c` of PostgreSQL 15.
+//! Source: `proc.c`, `postgres.c` of PostgreSQL 15.
 //!
 //! | what ends it | the answer |
 //! |---|---|
@@ -13,7 +13,7 @@
 //!
 //! Whoever waits looks for circles once, `deadlock_timeout` after it began to wait.
 
-use host::{Context, Deadline, Duration, TimerId, nanos};
+use host::Context;
 
 use super::super::api::Setting;
 use super::super::deadlock::{self, Found};
@@ -22,66 +22,12 @@ use super::super::key::{Pid, Strength};
 use super::super::lock_table::{Acquired, LockTag};
 use super::Postgres;
 use super::backends::{Step, Waits};
+use super::timeouts::Timeout;
 use crate::domain::Locks;
 
-/// What a backend has a timer for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Timeout {
-    Deadlock,
-    Lock,
-    Statement,
-    /// `idle_session_timeout`, or within a transaction the other.
-    Idle,
-    Check,
-}
-
-impl Timeout {
-    pub(super) const ALL: [Self; 5] = [Self::Deadlock, Self::Lock, Self::Statement, Self::Idle, Self::Check];
-}
-
-/// The ends of a backend's timeouts, by the wall clock, in ns.
-#[derive(Clone, Default, Debug)]
-pub(super) struct Timeouts([Option<i64>; Timeout::ALL.len()]);
-
-/// So many timers each backend may have.
-const TIMERS: u32 = 8;
-
-const fn timer(pid: Pid, timeout: Timeout) -> TimerId {
-    TimerId(pid.0 * TIMERS + timeout as u32)
-}
-
 impl Postgres {
-    /// Sets a timeout to what the session has set. Zero is none.
-    pub(super) fn arm_for(&mut self, cx: &mut Context<Locks>, pid: Pid, timeout: Timeout, setting: Setting) {
-        let server = self.settings.timeouts;
-        let backend = self.backend(pid);
-        let after = backend.settings.get(setting, &server);
-        if after == Duration::ZERO {
-            return;
-        }
-        let end = cx.wall.as_nanos().saturating_add_unsigned(nanos(after));
-        backend.timeouts.0[timeout as usize] = Some(end);
-        cx.set_timer(timer(pid, timeout), Deadline::Mono(cx.mono + after));
-    }
-
-    pub(super) fn disarm(&mut self, cx: &mut Context<Locks>, pid: Pid, timeout: Timeout) {
-        let Some(backend) = self.backends.get_mut(&pid) else { return };
-        if backend.timeouts.0[timeout as usize].take().is_some() {
-            cx.cancel_timer(timer(pid, timeout));
-        }
-    }
-
-    /// A backend's timer is due. By the wall clock it may be too early.
-    pub(super) fn on_timeout(&mut self, cx: &mut Context<Locks>, timer: u32) {
-        let pid = Pid(timer / TIMERS);
-        let timeout = Timeout::ALL[(timer % TIMERS) as usize];
-        let Some(backend) = self.backends.get_mut(&pid) else { return };
-        let Some(end) = backend.timeouts.0[timeout as usize] else { return };
-        let early = end.saturating_sub(cx.wall.as_nanos());
-        if let Ok(early @ 1..) = u64::try_from(early) {
-            return cx.set_timer(TimerId(timer), Deadline::Mono(cx.mono + Duration::from_nanos(early)));
-        }
-        backend.timeouts.0[timeout as usize] = None;
+    /// A timeout of a backend is over.
+    pub(super) fn is_over(&mut self, cx: &mut Context<Locks>, pid: Pid, timeout: Timeout) {
         match timeout {
             Timeout::Deadlock => self.look_for_circle(cx, pid),
             Timeout::Lock => self.give_up(cx, pid, SqlState::LockNotAvailable),

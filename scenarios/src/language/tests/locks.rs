@@ -292,6 +292,19 @@ fn redisson_s_waiters_have_a_queue_and_hear_of_releases_if_they_are_told_to() {
 }
 
 #[test]
+fn on_the_clock_of_a_database_waits_are_counted_and_leases_if_it_is_asked() {
+    let step =
+        |lock: &str, node: &str| top(&format!("{lock}\n[fault.f]\nstep-clock = {{ node = {node}, by = \"1s\" }}"));
+    accept(&step("lock = \"postgres\"\nttl = \"none\"", "\"pg-1\""));
+    accept(&step("lock.lease-row.clock = \"store\"", "\"pg-1\""));
+    let never =
+        "this can never apply: this lock's leases are counted by its clients alone: no server reads a clock for them";
+    for clock in ["client", "observed"] {
+        refuse(&step(&format!("lock.lease-row.clock = \"{clock}\""), "«\"pg-1\"»"), never);
+    }
+}
+
+#[test]
 fn what_cannot_be_of_postgresql_is_refused() {
     let servers = |keys: &str| top(&format!("lock = \"postgres\"\nservice.postgres.{keys}"));
     refuse(
