@@ -214,7 +214,7 @@ fn said(run: &JudgedRun<'_>, seen: &Seen, Entry { at, node, note }: &Entry) -> S
             let why = match cause {
                 Cause::Request(by) => format!("as {} asked", of(by)),
                 Cause::Expiry => "as its lease is over".to_owned(),
-                Cause::SessionEnd => "as its session is over".to_owned(),
+                Cause::SessionEnd => "as its session, or its transaction, is over".to_owned(),
                 Cause::Eviction => "evicted".to_owned(),
                 Cause::Restart => "lost in a restart".to_owned(),
                 Cause::Promotion => "lost in a promotion".to_owned(),

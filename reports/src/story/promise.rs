@@ -222,7 +222,7 @@ fn taken(violation: &Violation<'_>, entry: &Entry, holder: &str) -> Beat {
         }
         Note::Owner { cause: Cause::Expiry, .. } => format!("At {at} the lease of {holder} ran out at {server}."),
         Note::Owner { cause: Cause::SessionEnd, .. } => {
-            format!("At {at} the session of {holder} was over for {server}.")
+            format!("At {at} the session of {holder}, or its transaction, was over for {server}.")
         }
         Note::Owner { cause: Cause::Eviction, .. } => {
             format!("At {at} {server} evicted the lock of {holder} for want of memory.")

@@ -77,6 +77,7 @@ fn no_two_kinds_of_note_read_alike() {
         Note::Renewing { attempt: own },
         owner(Cause::Request(None)),
         owner(Cause::Expiry),
+        owner(Cause::SessionEnd),
         owner(Cause::Eviction),
         owner(Cause::Restart),
         extended(Some(own)),
