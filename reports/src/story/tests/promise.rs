@@ -308,4 +308,14 @@ fn a_lock_of_which_the_server_that_is_promoted_knows_nothing() {
     let promoted = "At 0.600 s redis-1 took the place of redis-1, and knew nothing of the lock of worker-1.";
     let short = told.tell(|run| short_story(run, Property::NoNeedlessLoss));
     assert!(short.iter().any(|sentence| sentence == promoted), "{short:#?}");
+    let mut told = judged_for(Property::NoNeedlessLoss);
+    told.takes(100, first(), 1, Some(10_100)).becomes(500, REDIS, Activity::Dead).becomes(
+        600,
+        REDIS,
+        Activity::Running,
+    );
+    told.note(550, WORKER_2, Note::Promoted { authority: WORKER_2, instead_of: WORKER_2 });
+    let back = "At 0.600 s the server was back, and had forgotten the lock of worker-1.";
+    let short = told.tell(|run| short_story(run, Property::NoNeedlessLoss));
+    assert!(short.iter().any(|sentence| sentence == back), "one that was promoted before took nothing: {short:#?}");
 }
