@@ -1,6 +1,6 @@
 //! Single sentences of stories, and what must not be in them.
 
-use spec::{Note, OpId, Policy, Version};
+use spec::{Authorities, Note, OpId, Policy, Version};
 
 use super::*;
 use crate::run::Failed;
@@ -374,8 +374,8 @@ fn who_comes_on_the_session_that_has_the_lock_is_counted_once_more() {
     assert!(!starts(&told), "another lock lets nobody in once more");
     told.enters_again = true;
     for entry in &mut told.history.entries {
-        if let Note::Owner { authority, .. } = &mut entry.note {
-            *authority = WORKER_3;
+        if let Note::Granted { counted, .. } = &mut entry.note {
+            *counted = Authorities::one(WORKER_3);
         }
     }
     assert!(!starts(&told), "what a server has that it did not ask does not matter");
