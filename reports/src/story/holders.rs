@@ -107,10 +107,10 @@ fn both(violation: &Violation<'_>) -> Option<String> {
     }
     let never_promised = measures.grant_overlap.is_zero();
     if let Some(evidence) = overlap_of_the_two(violation, Property::BeliefExclusion) {
-        // For how long is told further on, if nothing came of it.
+        // For how long is told further on, if nothing came of it: here is no more than when it began.
         let time = match violation.operation {
             Some(_) => for_up_to(measures.belief_overlap),
-            None => format!("from {} on", seconds(evidence.at)),
+            None => format!("at {}", seconds(evidence.at)),
         };
         let promised = if never_promised { ", though it was never promised to both at once" } else { "" };
         return Some(format!("{time} both believed they held it{promised}"));

@@ -204,7 +204,7 @@ fn a_belief_that_came_to_nothing_is_told_with_its_length_once() {
     expect_sentence(
         &told,
         Property::BeliefExclusion,
-        "At 10.214 s worker-2 was granted the lock with token 34, until 20.213 s; from 10.214 s on both believed they held it, though it was never promised to both at once.",
+        "At 10.214 s worker-2 was granted the lock with token 34, until 20.213 s; at 10.214 s both believed they held it, though it was never promised to both at once.",
     );
     expect_sentence(
         &told,
