@@ -68,7 +68,10 @@ pub fn notes_of(cell: &CellReport) -> Vec<String> {
         ));
     }
     if cell.inconclusive > 0 {
-        notes.push(format!("{place}: in {} of {seeds} something could not be decided", cell.inconclusive));
+        let undecided = cell.properties.iter().filter(|(_, property)| property.inconclusive > 0);
+        let undecided: Vec<&str> = undecided.map(|(name, _)| name.as_str()).collect();
+        let (inconclusive, undecided) = (cell.inconclusive, undecided.join(", "));
+        notes.push(format!("{place}: in {inconclusive} of {seeds} something could not be decided ({undecided})"));
     }
     notes
 }

@@ -140,7 +140,7 @@ fn what_was_undecided_is_not_shown_as_held_and_nothing_else_suffers() {
     assert!(plain(&report, 140).contains("inconclusive ?") && plain(&report, 80).contains("inconcl. ?"));
     let row = plain(&report, 140).lines().find(|row| row.contains("open")).map(str::to_owned).expect("it has a row");
     assert!(row.contains("holds ✓"), "{row}");
-    assert_eq!(notes(&report), ["redis, open: in 5 of 1000 seeds something could not be decided"]);
+    assert_eq!(notes(&report), ["redis, open: in 5 of 1000 seeds something could not be decided (rightful-accepted)"]);
     assert_eq!(summary(&report), "as expected: 1 of 2 cells (1 inconclusive), 1000 seeds each");
 }
 
@@ -206,7 +206,13 @@ fn the_summary_speaks_of_seeds_as_they_are() {
     let mut report = changed(|cell| cell.seeds = 1);
     assert_eq!(summary(&report), "as expected: 2 of 2 cells, 1001 seeds in all");
     report.cells[0].inconclusive = 1;
-    assert_eq!(notes(&report), ["redis, open: in 1 of 1 seed something could not be decided"]);
+    for name in ["no-lost-update", "rightful-accepted"] {
+        report.cells[0].properties[name].inconclusive = 1;
+    }
+    assert_eq!(
+        notes(&report),
+        ["redis, open: in 1 of 1 seed something could not be decided (no-lost-update, rightful-accepted)"]
+    );
     report.cells[0].inconclusive = 0;
     report.cells.truncate(1);
     assert_eq!(summary(&report), "as expected: 1 of 1 cell, 1 seed");
