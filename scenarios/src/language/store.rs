@@ -64,9 +64,13 @@ pub(super) fn check_store(fields: &mut Fields<'_>, lock: &Lock, resource: &Resou
                 | Lock::Postgres(PgLock::Advisory(_) | PgLock::Row(_))
         )
     };
-    if !locks().all(holds_objects) {
-        let message = "of objects in the lock's own store only those of `etcd`, `zookeeper`, `curator`, `postgres` and `postgres-row` \
-                       are modelled: `lock = \"etcd\"`";
+    if let Some(other) = locks().find(|lock| !holds_objects(lock)) {
+        // In the same store, if that has a lock that can.
+        let instead = if matches!(other, Lock::Postgres(_)) { "postgres" } else { "etcd" };
+        let message = format!(
+            "of objects in the lock's own store only those of `etcd`, `zookeeper`, `curator`, `postgres` and `postgres-row` \
+             are modelled: `lock = {instead:?}`"
+        );
         fields.sink.error(site, message);
         return None;
     }

@@ -223,6 +223,11 @@ fn objects_in_the_locks_own_store_are_read_and_written_behind_what_it_can_compar
         "of objects in the lock's own store only those of `etcd`, `zookeeper`, `curator`, `postgres` and `postgres-row` are \
          modelled: `lock = \"etcd\"`",
     );
+    refuse(
+        &with(open, "\"read\"").replace("\"redis\"", "\"lease-row\""),
+        "of objects in the lock's own store only those of `etcd`, `zookeeper`, `curator`, `postgres` and `postgres-row` are \
+         modelled: `lock = \"postgres\"`",
+    );
     let migrates = |switches: &str, resource: &str| {
         with(resource, "\"write\"").replace("lock = \"redis\"", &format!("lock.{switches}"))
     };
