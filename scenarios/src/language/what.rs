@@ -206,6 +206,13 @@ pub(super) fn step_is_idle(node: &NodeRef, world: &World) -> Option<&'static str
     if meant.iter().any(counts_on(Clock::Wall)) || meant.iter().any(reads_others) {
         return timing_is_idle(node, world);
     }
+    // Who has no lease counts its own timeouts, and those as everybody does.
+    let has_none = |(_, lock): &(Uses, Option<&Lock>)| lock.is_some_and(Lock::is_on_a_connection);
+    if meant.iter().all(has_none) {
+        return Some(
+            "this lock has no lease, and a client counts its timeouts on its monotonic clock, which never steps",
+        );
+    }
     Some(if meant.iter().all(counts_on(Clock::Boottime)) {
         "a client counts its lease on its boot-time clock, which never steps"
     } else {

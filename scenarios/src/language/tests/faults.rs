@@ -360,6 +360,10 @@ fn only_a_clock_that_is_read_can_be_stepped() {
     accept(&row("client", step("\"A\"")));
     refuse(&row("store", step("«\"A\"»")), client);
     refuse(&row("observed", step("«\"A\"»")), client);
+    let none = "this can never apply: this lock has no lease, and a client counts its timeouts on its monotonic clock, which never steps";
+    for lock in ["postgres", "postgres-row"] {
+        refuse(&step("«\"A\"»").replace("\"redis\"", &format!("{lock:?}")), none);
+    }
     refuse(&step("«\"resource\"»"), "this can never apply: the resource reads no clock");
     refuse(
         &step("«\"servers\"»").replace("lock = \"redis\"", "ttl = \"none\"\nlock = \"redis\""),
