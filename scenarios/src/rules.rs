@@ -86,7 +86,7 @@ fn needs(cell: &Cell, property: Property, is_own: bool) -> Vec<Assumption> {
         needs.retain(|need| *need != Assumption::ResourceChecksTokens || discipline::is_kept(cell));
         needs
     };
-    match (property, cell.resource.guard) {
+    let mut needs = match (property, cell.resource.guard) {
         (_, _) if is_own => on(property.level()),
         // A sound check lets the effects rest on the tokens alone: clocks and pauses cannot turn those round.
         (Property::EffectOrder, _) if keeps_order(cell) => on(Level::Fence),
@@ -100,7 +100,14 @@ fn needs(cell: &Cell, property: Property, is_own: bool) -> Vec<Assumption> {
         // Numbers that are drawn after the grant need not be in the order of grants.
         (Property::RightfulAccepted, _) if draws_tickets(cell) => on(Level::Effect),
         _ => on(property.level()),
+    };
+    if property == Property::NoLostUpdate && cell.resource.is_in_store {
+        // What the lock's own store has of an object it has of nothing more firmly.
+        needs.extend([Assumption::SyncedDisk, Assumption::NoLossyFailover]);
+        needs.sort_unstable();
+        needs.dedup();
     }
+    needs
 }
 
 fn draws_tickets(cell: &Cell) -> bool {

@@ -106,6 +106,10 @@ impl<'a> Deed<'a> {
     fn replaced(&self) -> String {
         let Answer::Wrote { based_on, replaced } = self.operation.answer else { return String::new() };
         let (object, replaced) = (self.operation.object, replaced.0);
+        if let Some(undone) = self.undone() {
+            let (at, who) = (seconds(undone.at), self.violation.names.of_any(undone.attempt));
+            return format!(": it replaced version {replaced} of `{object}`, which {who} had replaced at {at} already");
+        }
         let writer = match self.predecessor() {
             Some(before) if before.attempt == self.operation.attempt => ", its own".to_owned(),
             Some(before) => format!(", written by {}", self.violation.names.of_any(before.attempt)),
@@ -117,6 +121,15 @@ impl<'a> Deed<'a> {
             }
             None => format!(": based on no version, it replaced version {replaced} of `{object}`{writer}"),
         }
+    }
+
+    /// The write that had replaced the same version before, and is undone.
+    fn undone(&self) -> Option<Operation<'a>> {
+        let Answer::Wrote { replaced: own, .. } = self.operation.answer else { return None };
+        let is_undone =
+            |before: &Operation<'_>| matches!(before.answer, Answer::Wrote { replaced, .. } if replaced == own);
+        let before = Operation::all(self.history).take_while(|before| before.entry < self.operation.entry);
+        before.filter(|before| before.object == self.operation.object && is_undone(before)).last()
     }
 
     /// The write whose version a write replaced.
