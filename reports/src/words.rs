@@ -138,7 +138,7 @@ pub(crate) const fn assumed(assumption: Assumption) -> &'static str {
         Assumption::DelayedRestart => "a server that lost its memory stays out for longer than any lease",
         Assumption::SyncedDisk => "a server's disk keeps what it was told to keep",
         Assumption::NoLossyFailover => "no failover loses a grant",
-        Assumption::OnePrimary => "no server takes the place of one that lives",
+        Assumption::OnePrimary => "no server decides beside the one that has taken its place",
         Assumption::ResourceChecksTokens => "the resource compares tokens",
     }
 }
@@ -152,7 +152,7 @@ pub(crate) const fn unmet(assumption: Assumption) -> &'static str {
         Assumption::DelayedRestart => "a server that lost its memory was back within the time of a lease",
         Assumption::SyncedDisk => "a server's disk lost what it was told to keep",
         Assumption::NoLossyFailover => "a failover lost a grant",
-        Assumption::OnePrimary => "a server took the place of one that lived",
+        Assumption::OnePrimary => "a server decided beside the one that had taken its place",
         Assumption::ResourceChecksTokens => "the resource has no sound fence",
     }
 }

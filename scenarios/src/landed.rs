@@ -10,6 +10,7 @@
 //! | throttle | the same, while the process stood still |
 //! | machine sleep, vm stop | the same, or a deadline on a clock that it stops was live |
 //! | kill, shutdown, power-off | the same, or somebody turned to the dead server, a lock server that waits for its replicas among them, or its memory was in use: it took somebody for the owner, or had counted tokens |
+//! | promote | what its server had granted or extended had not come to it; of sessions, of which it knows nothing: somebody asks for a lock then, or later |
 //! | restore | something of what the backup did not have was lost: what was written since, or a session that owned a lock |
 //! | disk | the lock server was in use, or somebody turned to it; if slow, a sync met it |
 //! | evict | the key was there: somebody owned it, or it counted tokens that had been given |
@@ -24,7 +25,7 @@
 use host::{Clock, NodeId, Part, SimTime};
 use models::redis::lock::COUNTER;
 use sim::Strike;
-use spec::{Activity, Entry, Note};
+use spec::{Activity, Cause, Entry, Note};
 
 mod stays;
 
@@ -63,6 +64,10 @@ impl Stays<'_> {
                 let is_owned = |owned: &Owned| owned.server == node && owned.key == *key && owned.span.meets(fault);
                 self.owned.iter().any(is_owned) || (*key == COUNTER && self.has_counted(node, fault))
             }),
+            // No standby has heard of a session: it matters to whoever asks then, or later.
+            What::Promote(_) if self.counted.by_servers != ByServers::Leases => {
+                self.stays.iter().any(|stay| stay.open.meets(Stretch::since(fault.from)))
+            }
             What::Promote(_) => self.had_unreplicated(&strike.nodes, fault),
             // A lock server may be set to count on a clock that is not stepped: then the step is what it defies. One
             // that watches others reckons by its clock all the time.
@@ -73,7 +78,8 @@ impl Stays<'_> {
                 nodes.watches(node)
                     || self.counts(node, fault)
                     || counts_on_wall && self.has_promise(node, fault)
-                    || is_read && self.is_out(Stretch::since(fault.from))
+                    || self.takes_over(node, fault)
+                    || is_read && self.reads_clock(node, fault) && self.is_out(Stretch::since(fault.from))
             }),
             What::ClockRate { .. } => any(&|node| {
                 let counts_others = nodes.is_client(node) && self.counted.rivals.is_some() && self.is_out(fault);
@@ -97,7 +103,8 @@ impl Stays<'_> {
                 let has_memory =
                     |node| self.has_owner(node, fault) || self.cluster.is_none() && self.has_counted(node, fault);
                 let is_missed = |node| self.is_missed(node, fault, nodes);
-                keeps_waiting || any(&|node| self.is_busy(node, fault) || has_memory(node) || is_missed(node))
+                let hit = |node| self.is_busy(node, fault) || has_memory(node) || is_missed(node);
+                keeps_waiting || any(&hit) || strike.nodes.iter().any(|node| self.passes_on(*node, fault, nodes))
             }
         }
     }
@@ -171,6 +178,25 @@ impl Stays<'_> {
             _ => false,
         };
         self.history.entries.iter().take_while(|entry| entry.at <= fault.from).any(gave)
+    }
+
+    /// Whether sessions went through a node to a lock server, one of which owned a lock or had an attempt open.
+    fn passes_on(&self, node: NodeId, fault: Stretch, nodes: &Nodes) -> bool {
+        let to = nodes.is_server(node).then(|| nodes.locks_for(node)).filter(|to| *to != node);
+        to.is_some_and(|to| self.is_busy(to, fault) || self.has_owner(to, fault))
+    }
+
+    /// Whether a server that copies another took over a lease after that.
+    fn takes_over(&self, server: NodeId, fault: Stretch) -> bool {
+        let after = self.history.entries.iter().filter(|entry| fault.from <= entry.at);
+        let takes = |note: &Note| matches!(note, Note::Owner { authority, attempt: Some(_), cause: Cause::Promotion, .. } if *authority == server);
+        after.into_iter().any(|entry| takes(&entry.note))
+    }
+
+    /// Whether a client had to do with a lease after that.
+    fn reads_clock(&self, client: NodeId, fault: Stretch) -> bool {
+        let mut after = self.history.entries.iter().filter(|entry| fault.from <= entry.at && entry.node == client);
+        after.any(|entry| entry.note.reads_clock())
     }
 
     /// Whether anybody wanted something of a dead server. On a connection that its death has broken,

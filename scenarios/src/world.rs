@@ -123,7 +123,7 @@ impl Nodes {
     }
 
     /// The server that grants what is asked of that one: itself, unless it stands before another.
-    fn locks_for(&self, server: NodeId) -> NodeId {
+    pub(crate) fn locks_for(&self, server: NodeId) -> NodeId {
         let stands_before = self.kinds[server.index()].stands_before();
         self.granting().next().filter(|_| stands_before).unwrap_or(server)
     }

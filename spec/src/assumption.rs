@@ -25,7 +25,7 @@ pub enum Assumption {
     SyncedDisk,
     /// No failover loses a grant, or an extension of one.
     NoLossyFailover,
-    /// No lock server takes the place of one that lives, and has owners or makes some.
+    /// No lock server decides beside the one that has taken its place.
     OnePrimary,
     /// The guarded resource compares tokens, on all that the lock protects: of two holders it lets pass the newer,
     /// and after that nothing of the older.

@@ -4,7 +4,9 @@
 //! made it the owner, and the client noted that it was granted. The *grant point* is the instant of the first: the
 //! quorum-th counted server executes the request. Where one server decides, or a cluster, it may do so more than once
 //! before the note: the last time counts. Grants are ordered by their grant points; the index in that order is the
-//! grant's *rank*, and a claim without a grant point ranks below every grant.
+//! grant's *rank*, and a claim without a grant point ranks below every grant. Where owners are sessions, a client that enters again
+//! a lock that it owns has no grant point of its own, and ranks with the grant that it owns it by; if that is of a try that it took to have
+//! failed, its grant point is where that try became the owner.
 //!
 //! Only what servers did before the client's note makes a grant: a client cannot have counted what
 //! had not happened. An attempt is granted once; a second `Granted` of the same attempt is ignored.
@@ -34,17 +36,20 @@ impl Grants {
     #[cfg(test)]
     pub(crate) fn of(history: &History, quorum: usize) -> Self {
         let mut grants = Self::default();
-        grants.fill(history, quorum);
+        grants.fill(history, quorum, false);
         grants
     }
 
-    /// Takes in a history instead of the last one.
-    pub(crate) fn fill(&mut self, history: &History, quorum: usize) {
+    /// Takes in a history instead of the last one. Owners may be sessions.
+    pub(crate) fn fill(&mut self, history: &History, quorum: usize, in_sessions: bool) {
         let Self { claims, mentions, order } = self;
         mentions.fill(history, claims);
         order.clear();
         self.find_deaths(history);
         self.rank(history, quorum);
+        if in_sessions {
+            self.enter_again();
+        }
     }
 
     /// All claims, in the order in which they were first noted.
@@ -127,6 +132,47 @@ impl Grants {
                 self.order.push(id);
             }
         }
+        self.number();
+    }
+}
+
+impl Grants {
+    /// Those that enter again what their client owns: with whose grant they rank, or, if that is of a try of which the client has heard
+    /// nothing, at which note it became theirs.
+    fn enter_again(&mut self) {
+        let mut owners: Vec<Option<(ClaimId, usize)>> = vec![None; self.mentions.keys.len()];
+        let mut owning = self.mentions.owning.iter().peekable();
+        let (mut with, mut late) = (Vec::new(), Vec::new());
+        for (id, claim) in self.claims.taken() {
+            let Some(granted) = &claim.granted else { continue };
+            while let Some(said) = owning.next_if(|said| said.entry < granted.entry) {
+                owners[said.key.index()] = said.claim.map(|claim| (claim, said.entry));
+            }
+            let is_own = |(owner, _): &&(ClaimId, usize)| {
+                let owner = &self.claims[*owner];
+                owner.attempt.client() == claim.attempt.client() && owner.lock == claim.lock
+            };
+            match owners.iter().flatten().find(is_own) {
+                Some((owner, _)) if granted.point.is_none() && self.order.contains(owner) => with.push((id, *owner)),
+                Some((_, entry)) if granted.point.is_none() => late.push((id, *entry)),
+                _ => {}
+            }
+        }
+        for (id, entry) in late {
+            if let Some(granted) = &mut self.claims[id].granted {
+                granted.point = Some(entry);
+            }
+            self.order.push(id);
+        }
+        let point = |id: &ClaimId| self.claims[*id].granted.and_then(|granted| granted.point);
+        self.order.sort_by_key(point);
+        self.number();
+        for (id, owner) in with {
+            self.claims[id].rank = self.claims[owner].rank;
+        }
+    }
+
+    fn number(&mut self) {
         for (place, id) in self.order.iter().enumerate() {
             self.claims[*id].rank = Rank(place + 1);
         }

@@ -105,7 +105,7 @@ impl<'h> Case<'h> {
 
     fn with(index: Index, history: &'h History, rules: &'h Rules) -> Self {
         let Index { mut grants, mut promised } = index;
-        grants.fill(history, rules.quorum);
+        grants.fill(history, rules.quorum, rules.is_in_sessions);
         promised.fill(history, rules, &grants);
         let (lives, owners, waits) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Self { history, rules, grants, promised, lives, owners, waits }

@@ -138,8 +138,8 @@ impl PgLock {
             // Whom the lock manager lets in, and in which order, is in one server's memory: nothing outside it has a say.
             Level::Conduct => &[],
             // A token is committed before it is given away, and a commit is what the disk has; a standby that takes its server's
-            // place without it gives it away again.
-            Level::Fence | Level::Token => &[SyncedDisk, NoLossyFailover],
+            // place without it gives it away again, and so do two that decide at once.
+            Level::Fence | Level::Token => &[SyncedDisk, NoLossyFailover, OnePrimary],
             // The lock is in the memory of one server, and goes with its sessions: with a crash they are all over before anybody can
             // ask again, there or on a standby. No clock ends it, so that neither clocks nor pauses can. But while a server lives
             // whose place another has taken, two may have the lock: no standby has heard of any.

@@ -1,8 +1,8 @@
 //! Whether two lock servers decided at once: `one-primary`.
 //!
-//! A server takes the place of another that lives, and is not told. What the other has granted by then, or grants before it is told,
-//! it may take to be so while the new one grants it to somebody else. Broken when the new one is promoted, if the old one lives and
-//! has an owner then; if it has none, or comes to life later, when it next makes somebody the owner.
+//! A server takes the place of another that is not told. What the other has granted and still knows, or grants before it is told, it takes
+//! to be so while the new one grants as well. Broken when both have made somebody the owner: the old one has an owner as it is
+//! replaced, or makes one after that, and the new one makes one after that. While only one of them is asked, nobody is let in twice.
 //!
 //! That the new one lacks what a dead one had granted is another promise, `no-lossy-failover`. A lock whose owner is a session does
 //! without that one: sessions end with their server.
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use host::{NodeId, SimTime};
 
-use crate::history::{Activity, LockName, Note};
+use crate::history::{Activity, Cause, LockName, Note};
 use crate::judge::Case;
 
 /// When two first decided at once.
@@ -23,26 +23,44 @@ pub(super) fn first_beside_another(case: &Case<'_>) -> Option<SimTime> {
     }
     let lives = |server: NodeId, at| case.history.nodes[server.index()].doing(at) != Activity::Dead;
     let mut owned: BTreeSet<(NodeId, LockName)> = BTreeSet::new();
-    let mut replaced: BTreeSet<NodeId> = BTreeSet::new();
+    let mut pairs: Vec<Pair> = Vec::new();
     for entry in &case.history.entries {
         match entry.note {
-            Note::Owner { authority, attempt: Some(_), .. } if replaced.contains(&authority) => return Some(entry.at),
-            Note::Owner { authority, key, attempt: Some(_), .. } => _ = owned.insert((authority, key)),
-            Note::Owner { authority, key, attempt: None, .. } => _ = owned.remove(&(authority, key)),
-            Note::Demoted { authority } => _ = replaced.remove(&authority),
-            Note::Promoted { authority, instead_of } => {
-                let has_owner = owned.iter().any(|(server, _)| *server == instead_of);
-                if has_owner && lives(instead_of, entry.at) {
+            Note::Owner { cause: Cause::Promotion | Cause::Restart, .. } => {}
+            Note::Owner { authority, key, attempt: Some(_), .. } => {
+                owned.insert((authority, key));
+                pairs.iter_mut().for_each(|pair| pair.grants(authority));
+                if pairs.iter().any(|pair| pair.old_decides && pair.new_decides) {
                     return Some(entry.at);
                 }
-                owned.retain(|(server, _)| *server != instead_of);
-                replaced.remove(&authority);
-                replaced.insert(instead_of);
+            }
+            Note::Owner { authority, key, attempt: None, .. } => _ = owned.remove(&(authority, key)),
+            Note::Demoted { authority } => pairs.retain(|pair| pair.old != authority),
+            Note::Promoted { authority: new, instead_of: old } => {
+                let has_owner = owned.iter().any(|(server, _)| *server == old);
+                pairs.retain(|pair| pair.old != new);
+                pairs.push(Pair { old, new, old_decides: has_owner && lives(old, entry.at), new_decides: false });
+                owned.retain(|(server, _)| *server != old);
             }
             _ => {}
         }
     }
     None
+}
+
+/// A server and the one that has taken its place, and which of them have owners that they made by themselves.
+struct Pair {
+    old: NodeId,
+    new: NodeId,
+    old_decides: bool,
+    new_decides: bool,
+}
+
+impl Pair {
+    fn grants(&mut self, server: NodeId) {
+        self.old_decides |= self.old == server;
+        self.new_decides |= self.new == server;
+    }
 }
 
 #[cfg(test)]
@@ -59,38 +77,44 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_the_place_of_one_that_lives_and_has_an_owner_decides_beside_it() {
+    fn two_that_both_grant_decide_at_once() {
         let mut story = story();
         story.at(50).server(2).promoted_instead_of(1);
-        assert_eq!(story.breach(OnePrimary), Some(ms(50)));
+        assert_eq!(story.breach(OnePrimary), None, "nobody has asked the new one");
+        story.at(60).client(2).asks("orders").owned_by(2);
+        assert_eq!(story.breach(OnePrimary), Some(ms(60)));
     }
 
     #[test]
     fn of_a_dead_one_or_one_without_an_owner_nothing_is_left() {
-        let mut dead = story();
-        dead.at(40).server(1).dies();
-        dead.at(50).server(2).promoted_instead_of(1);
-        assert_eq!(dead.breach(OnePrimary), None);
-        let mut idle = story();
-        idle.at(40).server(1).frees();
-        idle.at(50).server(2).promoted_instead_of(1);
-        assert_eq!(idle.breach(OnePrimary), None);
-        idle.at(60).client(2).asks("orders").owned_by(2);
-        assert_eq!(idle.breach(OnePrimary), None, "it is the new one that grants");
+        for dies in [true, false] {
+            let mut story = story();
+            if dies {
+                story.at(40).server(1).dies();
+            } else {
+                story.at(40).server(1).frees();
+            }
+            story.at(50).server(2).promoted_instead_of(1);
+            story.at(60).client(2).asks("orders").owned_by(2);
+            assert_eq!(story.breach(OnePrimary), None, "it is the new one that grants");
+        }
     }
 
     #[test]
     fn one_that_is_back_and_was_not_told_decides_as_well() {
-        for told in [false, true] {
+        for (told, asked) in [(false, true), (true, true), (false, false)] {
             let mut story = story();
             story.at(40).server(1).dies();
             story.at(50).server(2).promoted_instead_of(1);
+            if asked {
+                story.at(55).client(3).asks("orders").owned_by(2);
+            }
             story.at(60).server(1).restarts();
             if told {
                 story.at(60).server(1).demoted();
             }
             story.at(70).client(2).asks("orders").owned_by(1);
-            assert_eq!(story.breach(OnePrimary), (!told).then_some(ms(70)));
+            assert_eq!(story.breach(OnePrimary), (!told && asked).then_some(ms(70)), "{told} {asked}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! `no-step` where those that want a lock [count](crate::Rules::counters) for how long another has it.
 //!
 //! On their wall clocks they read what another's has written, so that a jump does not end with its instant. Broken while somebody had
-//! the lock, be it promised still or not, and the clock of one who counts was not where it would be without jumps and stops. On any other
-//! clock nothing can jump.
+//! the lock, be it promised still or not, and the clock of one who asked for it or extended it was not where it would be without jumps and
+//! stops. On any other clock nothing can jump.
 
 use host::{Clock, NodeId, SimTime};
 
@@ -35,12 +35,20 @@ fn off(case: &Case<'_>, node: NodeId) -> Vec<(SimTime, SimTime)> {
             let running = Segment { ticking: Ticking::All, ..*last };
             by += clock.wall - running.carried_to(clock.since).wall;
         }
-        if by != 0 {
-            stretches.push((clock.since, end));
+        if by != 0
+            && let Some(read) = first_reading(case, node, (clock.since, end))
+        {
+            stretches.push((read, end));
         }
         last = Some(clock);
     }
     stretches
+}
+
+/// When, in that stretch, a client first had to do with a lease: who does nothing about any reads no clock for it.
+fn first_reading(case: &Case<'_>, client: NodeId, (from, to): (SimTime, SimTime)) -> Option<SimTime> {
+    let mut entries = case.history.entries.iter().filter(|entry| from <= entry.at && entry.at < to);
+    entries.find(|entry| entry.note.reads_clock() && entry.node == client).map(|entry| entry.at)
 }
 
 #[cfg(test)]
@@ -62,20 +70,23 @@ mod tests {
 
     #[test]
     fn where_rivals_count_it_is_their_clocks_that_may_not_step() {
-        let stepped = |on, node: u16| {
+        let stepped = |on, node: u16, asks: bool| {
             let mut story = counted_by_rivals(on);
             story.at(10).client(1).takes(100);
-            let story = story.at(50);
             if node == 0 {
-                story.server(1).steps(-5)
+                story.at(50).server(1).steps(-5);
             } else {
-                story.client(node).steps(-5)
-            };
+                story.at(50).client(node).steps(-5);
+            }
+            if asks {
+                story.at(60).client(node.max(1)).asks("orders").denied();
+            }
             story.breach(NoStep)
         };
-        for (node, broken) in [(0, None), (1, Some(ms(50))), (2, Some(ms(50))), (3, None)] {
-            assert_eq!(stepped(Clock::Wall, node), broken, "node {node}");
-            assert_eq!(stepped(Clock::Monotonic, node), None, "node {node}");
+        for (node, broken) in [(0, None), (1, Some(ms(60))), (2, Some(ms(60))), (3, None)] {
+            assert_eq!(stepped(Clock::Wall, node, true), broken, "node {node}");
+            assert_eq!(stepped(Clock::Wall, node, false), None, "node {node} reads no clock");
+            assert_eq!(stepped(Clock::Monotonic, node, true), None, "node {node}");
         }
     }
 
@@ -86,10 +97,11 @@ mod tests {
             story.at(5).client(2).steps(7);
             story.at(set_right).client(2).steps(by);
             story.at(20).client(1).takes(100);
+            story.at(30).client(2).asks("orders").denied();
             story.breach(NoStep)
         };
         assert_eq!(breach(9, -7), None, "it was set right before anybody had the lock");
-        assert_eq!(breach(9, -6), Some(ms(20)), "not quite");
+        assert_eq!(breach(9, -6), Some(ms(30)), "not quite");
     }
 
     #[test]
@@ -101,9 +113,10 @@ mod tests {
                 story.at(110).server(1).frees();
             }
             story.at(150).client(2).steps(7);
+            story.at(160).client(2).asks("orders").denied();
             story.breach(NoStep)
         };
-        assert_eq!([breach(true), breach(false)], [Some(ms(150)), None]);
+        assert_eq!([breach(true), breach(false)], [Some(ms(160)), None]);
     }
 
     #[test]
@@ -114,9 +127,10 @@ mod tests {
             story.at(5).client(2).ticks(Ticking::All);
             story.at(6).client(2).steps(set_right);
             story.at(20).client(1).takes(100);
+            story.at(30).client(2).asks("orders").denied();
             story.breach(NoStep)
         };
-        assert_eq!([breach(3), breach(2)], [None, Some(ms(20))]);
+        assert_eq!([breach(3), breach(2)], [None, Some(ms(30))]);
         let mut story = counted_by_rivals(Clock::Wall);
         story.at(2).client(2).ticks(Ticking::AllButMonotonic);
         story.at(5).client(2).ticks(Ticking::All);

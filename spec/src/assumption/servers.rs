@@ -75,9 +75,19 @@ enum Forgets {
 fn steps(case: &Case<'_>) -> Vec<Blow> {
     let servers = case.rules.authorities.iter().filter(|server| case.lease_clock(**server) == Clock::Wall);
     let blows = servers.flat_map(|&server| {
-        steps_of(case, server).map(move |at| Blow { at, server, breaks: at, forgets: Forgets::Nothing })
+        // What a standby's clock shows matters when it takes over leases that another's has set.
+        let takes_over = promotions(case, server).filter(move |at| steps_of(case, server).any(|step| step <= *at));
+        let read = steps_of(case, server).chain(takes_over);
+        read.map(move |at| Blow { at, server, breaks: at, forgets: Forgets::Nothing })
     });
     blows.collect()
+}
+
+/// When a server took another's place.
+fn promotions(case: &Case<'_>, server: NodeId) -> impl Iterator<Item = SimTime> {
+    let entries = case.grants.mentions.replicating.iter().map(|entry| &case.history.entries[*entry]);
+    let is_own = move |entry: &&Entry| matches!(entry.note, Note::Promoted { authority, .. } if authority == server);
+    entries.filter(is_own).map(|entry| entry.at)
 }
 
 /// Every step of a node's wall clock.
@@ -249,6 +259,22 @@ mod tests {
         assert_eq!(stepped(Clock::Wall, 1), Some(ms(50)));
         assert_eq!(stepped(Clock::Boottime, 1), None);
         assert_eq!(stepped(Clock::Wall, 2), None, "it holds nothing");
+    }
+
+    #[test]
+    fn a_step_of_a_replica_matters_when_it_takes_over_a_lease() {
+        for owns in [true, false] {
+            let mut story = Story::with_servers(2, 1);
+            story.declare(NoStep);
+            story.at(5).server(2).steps(1_000);
+            story.at(10).client(1).takes(100);
+            story.at(40).server(1).dies();
+            if owns {
+                story.at(50).client(1).taken_over_by(2);
+            }
+            story.at(50).server(2).promoted_instead_of(1);
+            assert_eq!(story.breach(NoStep), owns.then_some(ms(50)));
+        }
     }
 
     #[test]

@@ -110,3 +110,28 @@ fn an_attempt_that_asked_for_nothing_is_no_claim() {
     let grants = Grants::of(&story.history, 1);
     assert_eq!((grants.len(), grants.given(), grants.locks()), (0, 0, 0));
 }
+
+#[test]
+fn who_enters_again_what_its_session_owns_ranks_where_that_became_the_owner() {
+    let ranks = |heard: bool| {
+        let mut story = Story::new();
+        story.rules.is_in_sessions = true;
+        story.at(10).client(1).asks("orders").owned_by(1).granted_for_good();
+        story.at(20).client(2).asks("orders");
+        if !heard {
+            story.at(30).client(2).failed();
+        }
+        story.at(40).server(1).frees();
+        story.at(40).client(2).owned_by(1);
+        if heard {
+            story.at(45).client(2).granted_for_good();
+        }
+        story.at(50).client(2).asks("orders").granted_for_good();
+        let mut grants = Grants::default();
+        grants.fill(&story.history, 1, true);
+        let rank = |claim: usize| grants.claims().nth(claim).expect("it asked").1.rank.0;
+        ([0, 1, 2].map(rank), grants.given())
+    };
+    assert_eq!(ranks(true), ([1, 2, 2], 2));
+    assert_eq!(ranks(false), ([1, 0, 2], 2));
+}

@@ -400,6 +400,21 @@ macro_rules! digest_newtype {
 digest_newtype!(Token, OpId, Thread, Version);
 
 impl Note {
+    /// Whether its client was about to read its clock for a lease, or had just done so: it asks for one or extends it.
+    #[must_use]
+    pub const fn reads_clock(&self) -> bool {
+        matches!(
+            self,
+            Self::Attempting { .. }
+                | Self::Granted { .. }
+                | Self::Denied { .. }
+                | Self::Failed { .. }
+                | Self::Renewing { .. }
+                | Self::Renewed { .. }
+                | Self::RenewalFailed { .. }
+        )
+    }
+
     /// The attempt that it is about, if any.
     #[must_use]
     pub const fn attempt(&self) -> Option<AttemptId> {

@@ -3,7 +3,7 @@
 //! A client waits for another if it waits for a lock that the other is in the section of, by its own belief
 //! and by the servers'. A circle breaks the property when it closes, whatever opens it again: a lease that
 //! runs out, or somebody who gives up. A client that waits for a lock that it has itself, and cannot enter
-//! again, waits for itself. Of a client with several threads it is the thread that waits, and the thread that has:
+//! again, waits for itself; one that is let in while it has it has not waited. Of a client with several threads it is the thread that waits, and the thread that has:
 //! one that waits for another of its own process will be let in when that is through.
 //!
 //! What nobody uses any more, such as a key that an attempt left behind, makes nobody wait for its owner: that
@@ -20,6 +20,7 @@ use crate::history::{Note, Thread};
 use crate::judge::{Case, Finding};
 use crate::level::Level;
 use crate::property::{Check, Facts};
+use crate::queue::Wait;
 use crate::verdict::Evidence;
 
 pub(super) const FACTS: Facts = Facts {
@@ -129,7 +130,7 @@ fn changes(case: &Case<'_>) -> Vec<Change> {
         let attempt = case.grants[claim].attempt;
         changes.extend([begins, ends].map(|(at, what)| Change { at, what, attempt, claim }));
     };
-    for wait in case.waits().iter().filter(|wait| wait.from < wait.to) {
+    for wait in case.waits().iter().filter(|wait| wait.from < wait.to && !enters_again(case, wait)) {
         add(wait.first, (wait.from, What::Waits), (wait.to, What::WaitOver));
     }
     for tenure in &case.owners().tenures {
@@ -141,6 +142,16 @@ fn changes(case: &Case<'_>) -> Vec<Change> {
     }
     changes.sort_unstable();
     changes
+}
+
+/// Whether it ends as its thread is let in where it is in already: that was on its way, and waited for nobody.
+fn enters_again(case: &Case<'_>, wait: &Wait) -> bool {
+    let (actor, lock) = (Actor::of(case, wait.first), case.grants[wait.first].lock);
+    let own = || {
+        let own = case.grants.claims().filter(|(id, claim)| claim.lock == lock && Actor::of(case, *id) == actor);
+        own.map(|(id, _)| case.lives()[id.index()])
+    };
+    own().any(|life| life.entered == wait.to) && own().any(|life| life.entered <= wait.from && life.is_inside(wait.to))
 }
 
 /// Who waits for what, and who has it, at one instant.
@@ -258,6 +269,16 @@ mod tests {
         story.at(20).client(1).asks("orders").denied();
         let broken = story.broken(NoDeadlock);
         assert_eq!((broken.at, broken.attempts), (ms(20), vec![story.attempt(1)]));
+    }
+
+    #[test]
+    fn who_is_let_in_where_it_is_in_already_has_waited_for_nobody() {
+        let mut story = Story::new();
+        story.rules.queues = true;
+        story.at(10).client(1).takes(1_000);
+        story.at(10).client(1).asks("orders");
+        story.at(24).client(1).granted(1_000);
+        story.holds(NoDeadlock);
     }
 
     #[test]

@@ -134,6 +134,21 @@ pub(crate) enum Does {
     Crash,
     /// The primary starts again.
     Start,
+    /// The primary's wall clock is set, an hour ahead of where it was at first.
+    Ahead,
+    /// The primary's wall clock is set, two seconds behind where it was at first.
+    Behind,
+}
+
+impl Does {
+    /// By how many ms the primary's wall clock is ahead of where it was at first from then on, if it is set.
+    pub(crate) const fn ahead(self) -> Option<i64> {
+        match self {
+            Self::Ahead => Some(3_600_000),
+            Self::Behind => Some(-2_000),
+            _ => None,
+        }
+    }
 }
 
 /// A server.

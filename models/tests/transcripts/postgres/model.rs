@@ -167,6 +167,7 @@ impl Side for Model {
                 self.rig.start(0);
             }
             Does::Start => self.rig.start(0),
+            Does::Ahead | Does::Behind => self.rig.step_wall(0, does.ahead().unwrap_or(0)),
         }
         Ok(self.settle())
     }

@@ -101,7 +101,7 @@ type Played<T = ()> = Result<T, String>;
 
 impl<'t> Both<'t> {
     fn new(template: &'t PgTemplate) -> std::io::Result<Self> {
-        let (real, model, words) = (Real::new(template)?, Model::new(), Default::default());
+        let (real, model, words) = (Real::new(template, false)?, Model::new(), Default::default());
         Ok(Self { real, model, words, sessions: BTreeMap::new(), has_operator: false, log: Vec::new() })
     }
 

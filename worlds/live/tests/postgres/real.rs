@@ -52,9 +52,9 @@ struct Session {
 }
 
 impl<'t> Real<'t> {
-    /// A primary whose tables are empty, and no standby yet.
-    pub(crate) fn new(template: &'t PgTemplate) -> io::Result<Self> {
-        let primary = PgServer::start(template, &[])?;
+    /// A primary whose tables are empty, and no standby yet. Its wall clock may be one that can be set.
+    pub(crate) fn new(template: &'t PgTemplate, has_clock: bool) -> io::Result<Self> {
+        let primary = PgServer::start_set(template, &[], None, has_clock.then_some(0))?;
         let (watch, sessions, ghosts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Ok(Self { template, primary, standby: None, watch, sessions, ghosts })
     }
@@ -274,6 +274,9 @@ impl Side for Real<'_> {
             Does::Fast => _ = self.primary.stop(Ending::Fast).map_err(text)?,
             Does::Immediate => _ = self.primary.stop(Ending::Immediate).map_err(text)?,
             Does::Crash => self.primary.crash().map_err(text)?,
+            Does::Ahead | Does::Behind => {
+                self.primary.set_ahead(does.ahead().unwrap_or(0) * 1_000_000).map_err(text)?;
+            }
         }
         if matches!(does, Does::Kill | Does::Fast | Does::Immediate | Does::Crash) {
             self.wait_for_the_end(At::Primary)?;

@@ -18,12 +18,14 @@ pub(crate) fn are_as_committed(name: &str) -> Outcome {
     let committed = Transcript::parse(&fs::read_to_string(&path)?)?;
     let mut asked = committed.clone();
     let template = PgTemplate::new()?;
+    let sets_clock = |row: &Row| matches!(row, Row::Server(server) if server.does.ahead().is_some());
+    let has_clock = committed.rows.iter().any(sets_clock);
     let (mut real, mut words) = (None, Words::default());
     for (i, row) in asked.rows.iter_mut().enumerate() {
         if let Row::About(_) = row {
             // The old one ends before the new one begins.
             drop(real.take());
-            (real, words) = (Some(Real::new(&template)?), Words::default());
+            (real, words) = (Some(Real::new(&template, has_clock)?), Words::default());
         } else {
             let real = real.as_mut().ok_or("a transcript begins with a subject")?;
             play(real, &mut words, row).map_err(|error| format!("{name}:{}: {error}", i + 2))?;
