@@ -41,7 +41,7 @@ pub enum Wal {
         xid: Xid,
         /// What has become of these rows. `None`: deleted.
         rows: Vec<(RowKey, Option<Row>)>,
-        /// For the history, if it has changed whose a lease is: the attempt that did, and the how-manieth note of an owner that was.
+        /// For the history, if it was for an attempt or has changed whose a lease is: the attempt, and how many notes of owners there were by then.
         shadow: Option<(Option<AttemptId>, u32)>,
     },
     /// A sequence, as it is after a crash.

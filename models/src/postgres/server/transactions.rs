@@ -105,7 +105,8 @@ impl Postgres {
         let told =
             leases().map(|(key, row)| self.owners.notes_of(*key, (self.heap.committed(*key), row.as_ref()), attempt));
         let notes = self.owners.notes + told.sum::<u32>();
-        let shadow = leases().next().map(|_| (attempt, notes));
+        // So a standby can say up to which change of owners it has what was committed: of a session's lock, its token.
+        let shadow = (attempt.is_some() || leases().next().is_some()).then_some((attempt, notes));
         self.write(cx, Wal::Commit { xid, rows, shadow });
         has_written.then_some(self.log.end())
     }
