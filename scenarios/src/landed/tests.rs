@@ -186,6 +186,51 @@ fn a_step_of_the_clock_of_a_server_of_sessions_hits_who_waits_and_what_is_idle()
 }
 
 #[test]
+fn the_death_of_a_pooler_hits_the_sessions_that_go_through_it() {
+    let pooled = |b: &str| {
+        format!("ttl = \"none\"\n[lock.postgres]\n[service.postgres.pooler]\nmode = \"session\"\n{A_WORKS_FOR_5_S}{b}")
+    };
+    for what in ["kill", "shutdown"] {
+        let dies = |at: &str| format!("{what} = \"pgbouncer-1\"\nat = \"{at}\"\nfor = \"1s\"");
+        assert!(lands(&pooled(""), &dies("3s")), "{what}: A's session has the lock");
+        assert!(!lands(&pooled(""), &dies("7s")), "{what}: A is through");
+    }
+}
+
+#[test]
+fn a_promotion_hits_whoever_asks_later_where_owners_are_sessions() {
+    let standby = "[service.postgres]\nstandbys = 1\n";
+    let promote = |at: &str| format!("promote = \"standby-1\"\nat = \"{at}\"");
+    let world = format!("ttl = \"none\"\n[lock.postgres]\n{standby}{A_WORKS_FOR_5_S}");
+    assert!(lands(&world, &promote("3s")), "A has it");
+    assert!(!lands(&world, &promote("8s")), "all is over");
+    let later = "[client.B]\ndo = [{ at = \"9s\" }, \"acquire\", \"release\"]\n";
+    assert!(lands(&format!("{world}{later}"), &promote("8s")), "B asks");
+}
+
+#[test]
+fn a_step_of_a_standby_hits_the_leases_that_it_takes_over() {
+    let holds = "[lock.lease-row]\nclock = \"store\"\n[service.postgres]\nstandbys = 1\n[client.A]\ndo = [\"acquire\", \"hold\"]\n";
+    let step = "step-clock = { node = \"standby-1\", by = \"1s\" }\nat = \"2s\"";
+    let promoted = format!("{holds}[fault.up]\npromote = \"standby-1\"\nat = \"5s\"\n");
+    assert!(lands(&promoted, step));
+    assert!(!lands(holds, step), "nobody asks it");
+}
+
+#[test]
+fn a_step_of_a_client_s_clock_hits_who_asks_after_it() {
+    let step = |at: &str| format!("step-clock = {{ node = \"A\", by = \"-20s\" }}\nat = \"{at}\"");
+    let world = |again: &str| {
+        format!(
+            "[lock.lease-row]\nclock = \"client\"\n[client.A]\ndo = [\"acquire\", {{ sleep = \"8s\" }}, \"release\"{again}]\n\
+                 [client.B]\ndo = [{{ at = \"1s\" }}, \"acquire\", {{ sleep = \"3s\" }}, \"release\"]\n"
+        )
+    };
+    assert!(!lands(&world(""), &step("2s")), "A reads no clock for it");
+    assert!(lands(&world(", \"acquire\", \"release\""), &step("2s")), "it asks again");
+}
+
+#[test]
 fn a_rate_hits_a_lease_on_the_server_and_a_promise_on_the_client() {
     let rate = |node: &str, at: &str| {
         format!("clock-rate = {{ node = \"{node}\", ppm = 100 }}\nat = \"{at}\"\nfor = \"10ms\"")

@@ -1,7 +1,7 @@
 //! A pooler before a server of the model, as one of PgBouncer 1.18.0 did before a server of 15.20.
 
 use host::{AttemptId, Duration, NodeId, Server};
-use spec::{LockName, Note};
+use spec::{Cause, LockName, Note};
 
 use super::PgBouncer;
 use crate::domain::Message;
@@ -370,6 +370,22 @@ fn who_asked_is_known_however_long_it_waits() {
         _ => None,
     });
     assert_eq!(owners.collect::<Vec<_>>(), [attempt(5), None, attempt(6)]);
+}
+
+#[test]
+fn what_a_pooler_discards_when_its_client_has_left_nobody_has_asked_for() {
+    let mut world = world(PoolMode::Session, 1);
+    let a = world.client(POOLER);
+    world.0.as_attempt(Some(AttemptId::new(NodeId::new(5), 1.try_into().expect("from 1"))));
+    world.ask(a, lock(1));
+    world.0.as_attempt(None);
+    world.0.hang_up(a);
+    world.0.run(20);
+    let lost = world.0.notes.iter().filter_map(|(_, _, note)| match note {
+        Note::Owner { attempt: None, cause, .. } => Some(*cause),
+        _ => None,
+    });
+    assert_eq!(lost.collect::<Vec<_>>(), [Cause::SessionEnd]);
 }
 
 #[test]
