@@ -9,7 +9,7 @@
 //!
 //! Source: chapter 27.3 of the documentation of PostgreSQL 15: the old primary must be told that it is the primary no longer.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use host::{NodeId, SimTime};
 
@@ -21,14 +21,18 @@ pub(super) fn first_beside_another(case: &Case<'_>) -> Option<SimTime> {
     if case.grants.mentions.replicating.is_empty() {
         return None;
     }
-    let lives = |server: NodeId, at| case.history.nodes[server.index()].doing(at) != Activity::Dead;
-    let mut owned: BTreeSet<(NodeId, LockName)> = BTreeSet::new();
+    let died = |server: NodeId, since: SimTime, by: SimTime| {
+        let mut activity = case.history.nodes[server.index()].activity.iter();
+        activity.any(|(at, doing)| *doing == Activity::Dead && since <= *at && *at <= by)
+    };
+    // Since when each server has had an owner for a key. With its process all are gone.
+    let mut owned: BTreeMap<(NodeId, LockName), SimTime> = BTreeMap::new();
     let mut pairs: Vec<Pair> = Vec::new();
     for entry in &case.history.entries {
         match entry.note {
             Note::Owner { cause: Cause::Promotion | Cause::Restart, .. } => {}
             Note::Owner { authority, key, attempt: Some(_), .. } => {
-                owned.insert((authority, key));
+                owned.insert((authority, key), entry.at);
                 pairs.iter_mut().for_each(|pair| pair.grants(authority));
                 if pairs.iter().any(|pair| pair.old_decides && pair.new_decides) {
                     return Some(entry.at);
@@ -37,10 +41,12 @@ pub(super) fn first_beside_another(case: &Case<'_>) -> Option<SimTime> {
             Note::Owner { authority, key, attempt: None, .. } => _ = owned.remove(&(authority, key)),
             Note::Demoted { authority } => pairs.retain(|pair| pair.old != authority),
             Note::Promoted { authority: new, instead_of: old } => {
-                let has_owner = owned.iter().any(|(server, _)| *server == old);
+                let is_owned = |((server, _), since): (&(NodeId, LockName), &SimTime)| {
+                    *server == old && !died(old, *since, entry.at)
+                };
                 pairs.retain(|pair| pair.old != new);
-                pairs.push(Pair { old, new, old_decides: has_owner && lives(old, entry.at), new_decides: false });
-                owned.retain(|(server, _)| *server != old);
+                pairs.push(Pair { old, new, old_decides: owned.iter().any(is_owned), new_decides: false });
+                owned.retain(|(server, _), _| *server != old);
             }
             _ => {}
         }
@@ -98,6 +104,16 @@ mod tests {
             story.at(60).client(2).asks("orders").owned_by(2);
             assert_eq!(story.breach(OnePrimary), None, "it is the new one that grants");
         }
+    }
+
+    #[test]
+    fn what_one_had_before_it_died_it_does_not_have_when_it_is_back() {
+        let mut story = story();
+        story.at(30).server(1).dies();
+        story.at(40).server(1).restarts();
+        story.at(50).server(2).promoted_instead_of(1);
+        story.at(60).client(2).asks("orders").owned_by(2);
+        assert_eq!(story.breach(OnePrimary), None);
     }
 
     #[test]
